@@ -20,6 +20,7 @@ from support.bench import WARM, Bench
 from support.fakes import IDENTITY, record, snapshot
 from support.planned import all_of, experiment, planner
 from support.runs import write_manifest
+from support.table import read_rows
 
 WARM_UP_S, WINDOW_S = 4, 2
 
@@ -43,7 +44,7 @@ def test_each_trial_has_its_memory_and_the_answer_is_the_slope(tmp_path: Path) -
     for plan in all_of(design(planner(whole, Pacer()))):
         write_trial(run_dir, plan)
     derived = derive(run_dir, ENGINES)
-    rows = csv.read(run_dir / csv.NAME)
+    rows = read_rows(run_dir / csv.NAME)
     assert [row.invalid_reasons for row in rows] == [""] * 12
     assert {(row.concurrency, row.live_heap_bytes) for row in rows} == {
         (count, 5_000_000 + 800 * count) for count in (100, 200, 300, 400)

@@ -14,6 +14,7 @@ from lab.store import csv, manifest
 from lab.store.records import write_json
 from support.fakes import IDENTITY, FakeEngine, cells, plan, record, rounded, snapshot
 from support.runs import Jittery, plans, write_manifest, write_raw
+from support.table import read_rows
 
 TABLES = ("trials.csv", "trials.jsonl", "findings.json", "comparison.json")
 FILES = (*TABLES, "REPORT.md", "answer.txt", "report.html", "figures")
@@ -58,11 +59,12 @@ def test_again_or_elsewhere_gives_the_same_bytes(run_dir: Path, tmp_path: Path) 
 
 def test_the_table_written_trial_by_trial_is_the_derived_one(run_dir: Path) -> None:
     of = manifest.read(run_dir)
-    for raw in sorted((run_dir / "raw").iterdir()):
-        csv.append(run_dir / "trials.csv", read_trial(of, raw, [Jittery()]).row)
+    raws = sorted((run_dir / "raw").iterdir())
+    rows = [read_trial(of, raw, [Jittery()]).row for raw in raws]
+    csv.write(run_dir / "trials.csv", rows)
     derived = derive(run_dir, [Jittery()])
     assert derived.changed == FILES[1:]
-    assert csv.read(run_dir / "trials.csv") == tuple(map(rounded, derived.rows))
+    assert read_rows(run_dir / "trials.csv") == tuple(map(rounded, derived.rows))
 
 
 @pytest.mark.parametrize("name", ["trials.csv", "REPORT.md"])

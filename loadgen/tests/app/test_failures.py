@@ -45,7 +45,7 @@ def test_what_was_measured_is_on_the_disk_before_its_row_says_so(
     monkeypatch.setattr("os.fsync", fsync)
     assert ready.run(servers=("a",), modes=("open",), concurrencies=(100,)) == 0
     (raw,) = (ready.run_dir / "raw").iterdir()
-    before = flushed[: flushed.index(ready.run_dir / "trials.csv")]
+    before = flushed[: flushed.index(ready.run_dir / "trials.csv.part")]
     assert {raw / "fake.txt", raw / "plan.json", raw, raw.parent} <= set(before)
     # The record is a file of its own, which takes its place once it is whole.
     assert any(path.parent == raw and path.name.startswith("trial.json") for path in before)

@@ -14,6 +14,7 @@ from lab.app.derive import derive
 from lab.kinds.registry import kinds
 from lab.load.engines import ENGINES
 from lab.store import csv, manifest
+from support.table import read_rows
 
 STORED = Path(__file__).parent / "stored"
 DERIVED = ("trials.csv", "findings.json", "comparison.json")
@@ -38,7 +39,7 @@ def test_every_kind_is_among_them_and_invalid_and_interrupted_runs() -> None:
     runs = [path.parent for path in STORED.glob("*/raw")]
     records = [manifest.read(run_dir) for run_dir in runs]
     assert {record.experiment.kind for record in records} == {*kinds()}
-    rows = [row for run_dir in runs for row in csv.read(run_dir / csv.NAME)]
+    rows = [row for run_dir in runs for row in read_rows(run_dir / csv.NAME)]
     assert {row.valid for row in rows} == {True, False}
     assert {row.arm for row in rows} >= {"a", "b", None}
     assert max(row.launch for row in rows) > 1

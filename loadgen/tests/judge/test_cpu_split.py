@@ -1,10 +1,10 @@
 """CPU time per answered request, from samples made by hand in a window of ten seconds."""
 
 import copy
-import dataclasses
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import asdict
 
 from lab.judge.cpu_split import CPUS, USED, cpu_split
 from lab.model import (
@@ -44,7 +44,7 @@ def trial(usage: Usage = USAGE, rps: float = RPS, spike: Spike | None = None) ->
 
 
 def rounded(split: CpuSplit) -> dict[str, float | None]:
-    parts = dataclasses.asdict(split).items()
+    parts = asdict(split).items()
     return {name: value if value is None else round(value, 6) for name, value in parts}
 
 

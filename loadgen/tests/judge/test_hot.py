@@ -73,8 +73,3 @@ def test_the_interval_of_a_share_is_wilsons() -> None:
     assert none == pytest.approx((0.0, 0.0370), abs=1e-4)
     # Bytes and waits are not alike in weight.
     assert interval(0.5, recording({"a.B.c:1": 100}, ALLOC)) is None
-
-
-def test_a_kind_that_there_is_not_is_refused() -> None:
-    with pytest.raises(ValueError, match="one of cpu, alloc, lock, not wall"):
-        recording({}, "wall")

@@ -1,6 +1,6 @@
 """How long threads ran and waited, from samples made by hand in a window of ten seconds."""
 
-import dataclasses
+from msgspec.structs import asdict
 
 from lab.judge.thread_times import PROCESS_RUN, PROCESS_RUNQ, RUN, RUNQ, thread_times
 from lab.model import Observation, Series, ThreadTimes
@@ -27,7 +27,7 @@ def rounded(found: ThreadTimes) -> dict[str, float | str]:
     """What is known."""
     return {
         name: round(value, 6) if isinstance(value, float) else value
-        for name, value in dataclasses.asdict(found).items()
+        for name, value in asdict(found).items()
         if value is not None
     }
 

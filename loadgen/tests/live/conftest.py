@@ -17,7 +17,7 @@ from lab.live.agent.service import new_app
 from lab.live.agent.watch import ToxicsWatch
 from lab.live.control.api import Control
 from lab.live.control.guard import Guard, page_hosts
-from lab.model.toxic_words import parse_toxic
+from lab.model.toxics import parse_toxic
 from lab.system.agent import Trial
 from lab.system.http import Http
 from lab.system.stack import Stack

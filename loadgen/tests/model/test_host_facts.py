@@ -3,7 +3,10 @@
 import json
 from typing import Any
 
-from lab.model.host_facts import host_facts, host_id
+import pytest
+
+from lab.model.host_facts import cpus_of, host_facts, host_id
+from support.fakes import snapshot
 
 TOLD = r"""
 commit 0123abcd
@@ -91,3 +94,17 @@ def test_the_id_of_a_host_names_its_cpus_and_kernel_and_tells_hosts_apart() -> N
     assert host_facts(["cpu_model x"]).get("id") is None
     lines = ["cpu_model x", 'engine {"cores": 2, "memory_bytes": 1, "kernel": "6.1"}']
     assert host_facts(lines)["id"].startswith("cpu-2c-k6.1-")
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [("", set()), ("3", {3}), ("0-1,4", {0, 1, 4}), ("2,8-10", {2, 8, 9, 10})],
+)
+def test_a_cpu_set_is_its_cpus(text: str, cpus: set[int]) -> None:
+    assert cpus_of(text) == cpus
+    # A server that is kept to some tells how many.
+    assert snapshot(settings={"cpuset": text}).cpu_set == (len(cpus) or None)
+    for wrong in ("a", "1-b", "0..3"):
+        with pytest.raises(ValueError, match="invalid literal"):
+            cpus_of(wrong)
+    assert [snapshot(settings=of).cpu_set for of in ({}, {"cpuset": None})] == [None, None]

@@ -71,8 +71,8 @@ def _with(text: str) -> Callable[[Path], object]:
     [
         (_with("[" * 100_000), "cannot be read: manifest.json: is not JSON: "),
         (_with('{"host": ' + "[" * 3000 + "]" * 3000 + "}"), "the run is unknown"),
-        (_with("{"), "cannot be read: manifest.json:1: is not JSON: "),
-        (_with("[]"), "cannot be read: manifest.json:1: is not an object"),
+        (_with("{"), "cannot be read: manifest.json: is not JSON: "),
+        (_with("[]"), "cannot be read: manifest.json: dict: Expected `object`"),
         (_with('{"host": {"memory_bytes": 1' + "0" * 400 + "}}"), "cannot be read: "),
         (_with('{"experiment": [], "host": 5}'), "the run is unknown, not complete"),
         (

@@ -7,11 +7,11 @@ import itertools
 import json
 import re
 from copy import replace
-from dataclasses import asdict
 from pathlib import Path
 from random import Random
 
 import pytest
+from msgspec.structs import asdict
 
 from lab.app.derive import derive
 from lab.judge.checks import judge

@@ -6,13 +6,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import replace
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
 import httpx
+from msgspec.structs import asdict
 
 from lab.errors import RawDataError
 from lab.judge.checks import judge

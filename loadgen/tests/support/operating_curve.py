@@ -25,6 +25,7 @@ from lab.judge.compare import Figure, Limits
 from lab.model import Row
 from lab.store import csv
 from support.resampled import Round, judged, rounds_of
+from support.table import read_rows
 
 LAUNCHES, GATES, REPLICATES, GATES_OF_REPLICATE = 9, 1_000, 200, 50
 # Limits of gate.toml, of what a row has.
@@ -95,5 +96,5 @@ def curve(rows: Sequence[Row]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    every = [row for name in sys.argv[1:] for row in csv.read(Path(name) / csv.NAME)]
+    every = [row for name in sys.argv[1:] for row in read_rows(Path(name) / csv.NAME)]
     print(*curve(every), sep="\n")

@@ -53,9 +53,11 @@ from lab.model import STRONG, Experiment, Finding, Row, Sustained, goodput
 from lab.report.capacity import answers
 from lab.report.page.by_load import by_load
 from lab.store import csv
-from lab.store.records import csv_text, from_json, to_json
+from lab.store.csv import csv_text
+from lab.store.records import from_json, to_json
 from support.repo import script
 from support.resampled import in_turn, shares
+from support.table import read_rows
 
 published = script("published")
 
@@ -90,7 +92,7 @@ def rows_of(name: str) -> tuple[Row, ...]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / csv.NAME
         path.write_text(csv_text([columns, *([row[at] for at in columns] for row in kept)]))
-        rows = csv.read(path)
+        rows = read_rows(path)
     return tuple(
         replace(row, invalid_reasons=ENDED.sub(ROSE, row.invalid_reasons))
         for row in rows

@@ -13,8 +13,8 @@ from typing import Any
 
 from lab.model import AGAIN, Row, remarks_in
 from lab.store import manifest
-from lab.store.records import read_rows
 from support.dashboards import filled, lab
+from support.table import read_rows
 
 # Fixtures of the smoke tests: an instant query of Prometheus, now or at a time, and the values that
 # it has of a label of series.
@@ -63,7 +63,7 @@ class Run:
     @property
     def every_row(self) -> Sequence[Row]:
         """All of them, as the lab reads them."""
-        return read_rows(self.folder / "trials.csv", Row)
+        return read_rows(self.folder / "trials.csv")
 
     def json(self, name: str) -> Any:
         """A file of its folder."""

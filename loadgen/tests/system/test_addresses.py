@@ -1,12 +1,12 @@
 """Every address that the lab is given is one that all can ask, or is refused in one line."""
 
-import dataclasses
 import re
 
 import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from lab.errors import LabError, WordError
 from lab.kinds.plans import of_verb
@@ -66,7 +66,7 @@ def test_what_is_read_in_two_ways_is_refused_with_its_sign(text: str, problem: s
 
 def test_others_are_taken_as_they_are() -> None:
     of = parse("https://My-Service.xn--mnchen-3ya.example:08443//a;b%2F*?q=%20&r=?")
-    assert dataclasses.astuple(of) == (
+    assert astuple(of) == (
         *("https", "my-service.xn--mnchen-3ya.example", 8443, "//a;b%2F*?q=%20&r=?"),
     )
 

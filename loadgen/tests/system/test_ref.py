@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lab.model.ref import Ref
+from lab.model import Ref
 from lab.system.ref import read_ref
 from support.system import REF_OUTPUT
 

@@ -1,11 +1,11 @@
 """What the clients of the lab's parts read of their answers."""
 
-import dataclasses
 from collections.abc import Callable
 from datetime import timedelta
 
 import httpx
 import pytest
+from msgspec.structs import asdict
 
 from lab.errors import LabUnreachable, Refused
 from lab.system.exporter import Exporter
@@ -20,7 +20,7 @@ def management(stack: Stack) -> Management:
 
 
 def test_how_a_drawn_delay_spreads_is_read_back(lab: FakeLab) -> None:
-    told = {name: value for name, value in dataclasses.asdict(SPREAD).items() if name != "words"}
+    told = {name: value for name, value in asdict(SPREAD).items() if name != "words"}
     lab.drawn = {"delay_ms": SPREAD.words, "mean_ms": 200.0, **told}
     assert lab.stack.downstream.delay() == (200.0, SPREAD)
     del lab.drawn["p95_ms"]
@@ -59,7 +59,7 @@ def test_a_pool_has_time_to_start_its_threads(lab: FakeLab) -> None:
         Management(lab.stack.http, "b").change_knobs({"pool_size": 19_000})
 
 
-IDENTIFIED = dataclasses.asdict(IDENTITY)
+IDENTIFIED = asdict(IDENTITY)
 ONE = {"data": {"result": [{}]}}
 WRONG: list[tuple[Callable[[Stack], object], object]] = [
     *((lambda of: management(of).routes(), IDENTIFIED | {"routes": r}) for r in (None, "/x", [1])),

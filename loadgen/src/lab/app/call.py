@@ -17,8 +17,8 @@ from lab.app.tools import Lab, Place
 from lab.errors import harmless
 from lab.kinds.reading import Here, given_settings, read_servers
 from lab.load.engines.base import cores
+from lab.model.host_facts import GENERATORS, MACHINES
 from lab.model.knobs import READ_BACK
-from lab.model.machines import GENERATORS, MACHINES
 from lab.report import remarks
 from lab.subject.changes import Journal
 from lab.system import lock

@@ -89,7 +89,7 @@ class Loop:
                 if not rows:
                     self._announce(plan, progress)
                 row = self._trial(plan, self.preparation, runner, progress)
-                csv.append(self.run_dir / csv.NAME, row)
+                csv.write(self.run_dir / csv.NAME, [*rows, row])
                 if not rows:
                     point_latest(self.run_dir)
                 rows.append(row)

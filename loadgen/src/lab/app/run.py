@@ -17,8 +17,8 @@ from lab.kinds.kind import recorded
 from lab.kinds.registry import kind_of
 from lab.load.engines import Engine, engines_of
 from lab.model import Condition, Experiment, Fairness, Snapshot
+from lab.model.host_facts import MACHINES
 from lab.model.knobs import READ_BACK
-from lab.model.machines import MACHINES
 from lab.model.routes import parse
 from lab.report import remarks
 from lab.store.run_dir import check_space

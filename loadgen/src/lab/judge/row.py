@@ -12,6 +12,7 @@ from lab.model import (
     Latency,
     Measurement,
     Reading,
+    Ref,
     Row,
     ThreadTimes,
     TimeSplit,
@@ -20,7 +21,6 @@ from lab.model import (
     Verdict,
     cell_of,
 )
-from lab.model.ref import Ref
 
 
 def row_of(

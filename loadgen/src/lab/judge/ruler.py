@@ -18,8 +18,7 @@ from operator import attrgetter, itemgetter
 
 from lab.judge.capacity import Estimate
 from lab.judge.grouping import lane_of, median_per_launch
-from lab.model import NONE, UNKNOWN, Demand, Drift, InUnits, Line, Row, TrialPlan
-from lab.model.ref import FIGURES
+from lab.model import FIGURES, NONE, UNKNOWN, Demand, Drift, InUnits, Line, Row, TrialPlan
 
 # Rates that are closer than this, highest to lowest, give no slope.
 LEAST_APART = 1.5

@@ -20,14 +20,14 @@ from lab.kinds.reading.settings import (
 from lab.model import AS_IT_IS, NONE, UNKNOWN, Condition, Mode
 from lab.model.knobs import check_host, check_knob
 from lab.model.routes import parse
-from lab.model.toxic_words import parse_toxic
+from lab.model.toxics import parse_toxic
 
 # What a case may expect of the verdict.
 ALLOWED = (*RESOURCES, NONE, UNKNOWN)
 KEY = "case"
 
 
-class CaseHead(Struct, frozen=True):
+class CaseHead(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of [[case]] that are stored as they are. `expected` are the verdicts that are right.
     `peak_extra` connections are opened at once in the middle of the window. `rate` is that of an
     open load; None: closed. `duration_s` None: that of the others. `resource` is what was planted,

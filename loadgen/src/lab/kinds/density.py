@@ -42,7 +42,7 @@ LONGEST_DEADLINE_MS = next(knob.most for knob in KNOBS if knob.name == "downstre
 TOXIC = "in-flight"
 
 
-class Density(Struct, frozen=True):
+class Density(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of [density]: what the connections do."""
 
     hold: Hold = "idle"

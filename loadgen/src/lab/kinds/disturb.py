@@ -67,7 +67,7 @@ ERROR_SHARE = 0.01
 Event = tuple[Peak, tuple[str, ...]]
 
 
-class Steady(Struct, frozen=True):
+class Steady(Struct, frozen=True, forbid_unknown_fields=True):
     """What counts as recovered: `steady_s` seconds on end with a p95 of at most (1 + `tolerance`)
     times the p95 of the calm, and with as many answers as in the calm."""
 

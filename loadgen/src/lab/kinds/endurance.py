@@ -46,7 +46,7 @@ HOUR_S = 3600
 Points = tuple[tuple[float, float], ...]
 
 
-class Endurance(Struct, frozen=True):
+class Endurance(Struct, frozen=True, forbid_unknown_fields=True):
     """A long constant load, cut into legs, so that an interruption loses one."""
 
     leg_s: Duration

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from lab.judge.compare import family_of_plans
 from lab.judge.grouping import most_answered, named_lanes
@@ -15,16 +14,15 @@ from lab.kinds.kind import SHARED, Kind, Outcome, ToMeasure, Verb, settings_of
 from lab.kinds.order import Design, Listed, Planner, balanced, launches, turned
 from lab.kinds.reading import Asked, no_auto_rate, read_load
 from lab.kinds.reading.load import RepeatTable
-from lab.model import AS_IT_IS, Condition, Experiment, Finding, Mode, TrialPlan
+from lab.model import AS_IT_IS, Condition, Experiment, Finding, Mode, Record, TrialPlan
 from lab.model.knobs import IMAGE, check_host
 
 
-@dataclass(frozen=True, slots=True)
-class Loads:
+class Loads(Record):
     """What the arms differ in, by arm: the image, or the setting of .env whose value names it."""
 
-    images: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, str] = field(default_factory=dict)
+    images: Mapping[str, str] = {}
+    settings: Mapping[str, str] = {}
 
 
 def arms_of(experiment: Experiment) -> Loads:

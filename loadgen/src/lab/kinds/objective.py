@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from lab.judge.checks import lab_differed, server_failures
 from lab.judge.checks.data import window_short
@@ -13,7 +12,7 @@ from lab.judge.checks.state import compiling, server_not_back
 from lab.judge.checks.steady import goodput_drift, latency_drift
 from lab.judge.predict import MORE, SPARE, rate_with_spare
 from lab.judge.slo import judged_ms
-from lab.model import Remark, Row, error_share
+from lab.model import Record, Remark, Row, error_share
 
 # The latencies that an objective may limit, from the lowest on.
 LATENCIES = ("p50", "p95", "p99", "max")
@@ -49,8 +48,7 @@ MISSED: Ends = (0.0, math.inf)
 ANYTHING: Ends = (-math.inf, math.inf)
 
 
-@dataclass(frozen=True, slots=True)
-class Objective:
+class Objective(Record):
     """What a load must keep: latencies in ms (None: not limited), counted from when a request was
     due, of answers without an error and of requests without any (`slo`), and the share of HTTP
     errors, socket errors and timeouts among all requests that ended."""

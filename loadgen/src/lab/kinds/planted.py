@@ -36,6 +36,7 @@ from lab.model import (
     Experiment,
     Finding,
     Named,
+    Record,
     Row,
     Spike,
     TrialPlan,
@@ -65,8 +66,7 @@ class Picked(Struct, frozen=True):
     case: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Planted:
+class Planted(Record):
     """Bottlenecks planted one after the other, to see whether the verdict names them."""
 
     cases: tuple[Case, ...]

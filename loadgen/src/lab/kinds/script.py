@@ -8,8 +8,7 @@ from lab.errors import LabError, WordError
 from lab.kinds.reading import Asked, Settings
 from lab.kinds.reading.settings import Duration, tables
 from lab.model import ToxicStep
-from lab.model.toxic_words import YES, applied, parse_toxic
-from lab.model.toxics import DEFAULT_PROXY, Proxy, Toxic, ToxicsInForce
+from lab.model.toxics import DEFAULT_PROXY, YES, Proxy, Toxic, ToxicsInForce, applied, parse_toxic
 
 KEY = "toxics"
 # Toxiproxy 2.12 does not answer while such a toxic waits, and the driver cannot wait longer.

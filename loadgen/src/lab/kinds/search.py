@@ -21,7 +21,18 @@ from lab.judge.ruler import in_units
 from lab.kinds.kind import Outcome, settings_of
 from lab.kinds.objective import Objective, margin
 from lab.kinds.order import Design, Planner, launches, next_number, turned
-from lab.model import NONE, STRONG, UNKNOWN, Finding, GaveWay, Row, Sustained, TrialPlan, Verdict
+from lab.model import (
+    NONE,
+    STRONG,
+    UNKNOWN,
+    Finding,
+    GaveWay,
+    Record,
+    Row,
+    Sustained,
+    TrialPlan,
+    Verdict,
+)
 
 Axis = Literal["rate", "connections"]
 # A launch ends after so many trials. The first one has to find the place.
@@ -45,8 +56,7 @@ NAME = "capacity"
 RATE = "req/s"
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Record):
     """What is searched: the highest load of `axis` that meets each objective, from `first` on, at
     most `most`. A launch ends where every answer is known to ± the share `width`. `connections`:
     how many this machine holds."""

@@ -1,120 +1,18 @@
-"""The lab's vocabulary: frozen dataclasses that validate themselves. No I/O.
+"""The lab's vocabulary: frozen records. No I/O.
 
 Units are in the names: `_rps` requests per second, `_ms` milliseconds, `_s` seconds.
 `None` always means that nobody can tell, never zero. Times are aware and in UTC.
 """
 
-from lab.model.experiment import (
-    AGAIN,
-    ARRIVALS,
-    HOLDS,
-    MODES,
-    NOT_STORED,
-    Arrivals,
-    Expect,
-    Experiment,
-    Hold,
-    Json,
-    Mode,
-    Request,
-    Spike,
-    ToxicStep,
-    TrialPlan,
-)
-from lab.model.finding import (
-    Answer,
-    Calm,
-    Disturbance,
-    Dosed,
-    Drift,
-    Felt,
-    Finding,
-    GaveWay,
-    Grown,
-    InUnits,
-    Legs,
-    Limit,
-    Named,
-    NotFound,
-    PerConnection,
-    Recovered,
-    Recoveries,
-    Recovery,
-    Sustained,
-    Tried,
-)
-from lab.model.observation import Observation, Series, SeriesError, bucket_quantile
+from lab.model.experiment import *
+from lab.model.finding import *
+from lab.model.latency import *
+from lab.model.observation import *
 from lab.model.own_lever import OwnLever, SettingChange
-from lab.model.recording import ALLOC, CPU, LOCK, RECORDED, UNITS, Recording
-from lab.model.remark import REMARK_SEPARATOR, Remark, Value, cell_of, remarks_in
-from lab.model.result import (
-    Counts,
-    CpuSplit,
-    Judgement,
-    Latency,
-    Measurement,
-    Reading,
-    Row,
-    Second,
-    Share,
-    ThreadTimes,
-    TimeSplit,
-    answered,
-    around_server_us,
-    error_share,
-    good_share,
-    goodput,
-    lost_rps,
-    offered,
-    p95_of,
-)
-from lab.model.samples import needed_samples
-from lab.model.trial import (
-    JIT_BUSY,
-    TO_CALLED,
-    TO_SERVER,
-    ClockOffset,
-    Exported,
-    Fairness,
-    Identity,
-    JitCpu,
-    Peak,
-    ScriptedToxic,
-    Snapshot,
-    Spread,
-    ToxicState,
-    TrialRecord,
-    Unwatched,
-    Usage,
-    WarmCycle,
-    Warmth,
-    Way,
-    all_of,
-)
-from lab.model.verdict import (
-    AS_IT_IS,
-    EXTRAPOLATED,
-    NONE,
-    OFFERED,
-    STRONG,
-    UNEXPLAINED,
-    UNKNOWN,
-    WEAK,
-    Balance,
-    Basis,
-    Bound,
-    Condition,
-    Demand,
-    Evidence,
-    Excess,
-    Held,
-    Line,
-    Missing,
-    Standing,
-    Strength,
-    Verdict,
-    Wait,
-    strength_text,
-    three,
-    use_text,
-)
+from lab.model.record import *
+from lab.model.recording import *
+from lab.model.remark import *
+from lab.model.row import *
+from lab.model.snapshot import *
+from lab.model.trial import *
+from lab.model.verdict import *

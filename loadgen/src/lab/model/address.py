@@ -5,13 +5,12 @@ wrk2. What they do not all read alike is refused here, so that no probe asks ano
 the load.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
-from dataclasses import dataclass
 
 import idna
+
+from lab.model.record import Record
 
 PORTS = {"http": 80, "https": 443}
 # The agent that marks a trial takes no longer address.
@@ -31,8 +30,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT = re.compile(r"[0-9]{1,5}")
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Record):
     """`host` in small letters, of IPv6 in its brackets; `path` with its query, or empty."""
 
     scheme: str

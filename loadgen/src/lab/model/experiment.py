@@ -1,22 +1,16 @@
 """The plan of a measurement: an experiment, and one trial of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from copy import replace
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
+
+from msgspec import Meta
 
 from lab.model.own_lever import OwnLever
+from lab.model.record import AboveZero, Count, Json, Positive, Record
 from lab.model.verdict import AS_IT_IS, Condition
 
-if TYPE_CHECKING:
-    type Json = (
-        "bool | int | float | str | list[Json] | tuple[Json, ...] | Mapping[str, Json] | None"
-    )
-else:
-    Json = Any  # Decoding (lab.store.records) takes such a value as it is.
 Mode = Literal["open", "closed"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 Arrivals = Literal["constant", "poisson"]
@@ -24,54 +18,8 @@ ARRIVALS: tuple[Arrivals, ...] = get_args(Arrivals)
 # What the connections of a held load do while the memory is read: nothing after an answer, or wait
 # for one.
 Hold = Literal["idle", "in-flight"]
-HOLDS: tuple[Hold, ...] = get_args(Hold)
 # After the name of an invalid trial: the trial that repeats it.
 AGAIN = "-again"
-
-
-@dataclass(frozen=True, slots=True)
-class Spike:
-    """Connections beside the trial's own: `extra` of them for `peak_s`, `repeats` times, each
-    with `calm_s` before it and `calm_s` after the last. Recovered: `tolerance` (a share)
-    around the p95 of the calm before the first spike, `steady_s` seconds on end."""
-
-    extra: int
-    extra_rps: int | None
-    calm_s: int
-    peak_s: int
-    repeats: int
-    tolerance: float
-    steady_s: int
-
-    def __post_init__(self) -> None:
-        if min(self.extra, self.calm_s, self.peak_s, self.repeats, self.steady_s) < 1:
-            raise ValueError("extra, calm_s, peak_s, repeats and steady_s start at 1")
-        if self.tolerance <= 0 or (self.extra_rps is not None and self.extra_rps < 1):
-            raise ValueError("tolerance is above 0, a rate starts at 1")
-
-    @property
-    def total_s(self) -> int:
-        """How long the trial's own load lasts."""
-        return self.calm_s + self.repeats * (self.peak_s + self.calm_s)
-
-
-@dataclass(frozen=True, slots=True)
-class ToxicStep:
-    """A change of the toxics, `at_s` seconds after the measured window opens; `words` are those
-    of `make toxic`."""
-
-    at_s: int
-    words: Mapping[str, str]
-
-    def __post_init__(self) -> None:
-        if self.at_s < 1 or not self.words:
-            raise ValueError("a step of a script has words, and at_s starts at 1")
-
-    @property
-    def text(self) -> str:
-        return " ".join(f"{word}={value}" for word, value in self.words.items())
-
-
 # Names of headers whose values are stored nowhere, and what stands there instead.
 _SECRET = re.compile("authorization|cookie|token|secret|key|password", re.IGNORECASE)
 NOT_STORED = "(not stored)"
@@ -79,8 +27,38 @@ NOT_STORED = "(not stored)"
 FAILURE = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Expect:
+class Spike(Record):
+    """Connections beside the trial's own: `extra` of them for `peak_s`, `repeats` times, each
+    with `calm_s` before it and `calm_s` after the last. Recovered: `tolerance` (a share)
+    around the p95 of the calm before the first spike, `steady_s` seconds on end."""
+
+    extra: Positive
+    extra_rps: Positive | None
+    calm_s: Positive
+    peak_s: Positive
+    repeats: Positive
+    tolerance: AboveZero
+    steady_s: Positive
+
+    @property
+    def total_s(self) -> int:
+        """How long the trial's own load lasts."""
+        return self.calm_s + self.repeats * (self.peak_s + self.calm_s)
+
+
+class ToxicStep(Record):
+    """A change of the toxics, `at_s` seconds after the measured window opens; `words` are those
+    of `make toxic`."""
+
+    at_s: Positive
+    words: Annotated[Mapping[str, str], Meta(min_length=1)]
+
+    @property
+    def text(self) -> str:
+        return " ".join(f"{word}={value}" for word, value in self.words.items())
+
+
+class Expect(Record):
     """What the answers to a request have to be: of this status, or one of these (none: below 400),
     and with a text in the body."""
 
@@ -89,23 +67,21 @@ class Expect:
 
     @property
     def statuses(self) -> tuple[int, ...]:
-        """Those that are right; none: all below 400."""
         return (self.status,) if isinstance(self.status, int) else self.status
 
     def takes(self, status: int) -> bool:
-        """Whether an answer of this status is right, if its body is."""
+        """True if an answer of this status is right, if its body is."""
         return status in self.statuses if self.statuses else status < FAILURE
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Record):
     """One of the requests that a load is made of: `path` with its query, and `weight`, which is its
     share of all of them where the weights add up to 1. `expect` None: a status below 400 is
     right."""
 
     path: str
     method: str = "GET"
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     body: str = ""
     weight: float = 1.0
     expect: Expect | None = None
@@ -120,13 +96,12 @@ class Request:
         return tuple(name for name in self.headers if _SECRET.search(name))
 
     @property
-    def stored(self) -> Request:
+    def stored(self) -> "Request":
         """The request as it is written to disk: without the values of its secrets."""
         return replace(self, headers={**self.headers, **dict.fromkeys(self.secrets, NOT_STORED)})
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
+class Experiment(Record):
     """An experiment: its load, its servers, and its question.
 
     * `kind` is the name of a file of lab/kinds/, which plans the trials and reads them;
@@ -152,64 +127,57 @@ class Experiment:
     name: str
     servers: tuple[str, ...]
     routes: tuple[str, ...]
-    concurrencies: tuple[int, ...]
+    concurrencies: tuple[Positive, ...]
     modes: tuple[Mode, ...]
     rate_rps: int | None
-    duration_s: int
+    duration_s: Positive
     warmup_s: int | None
     engines: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     question: str = ""
     hypothesis: str = ""
     kind: str = "loads"
-    own: Mapping[str, Json] = field(default_factory=dict)
-    launches: int = 0
+    own: Mapping[str, Json] = {}
+    launches: Count = 0
     arms: tuple[str, ...] = ()
-    scale: float = 1.0
+    scale: AboveZero = 1.0
     target: str | None = None
     longer: bool = False
     arrivals: Arrivals = "constant"
     requests: tuple[Request, ...] = ()
     ready: str | None = None
-    levers: Mapping[str, OwnLever] = field(default_factory=dict)
+    levers: Mapping[str, OwnLever] = {}
     subject: str | None = None
-    patience_s: int = 0
+    patience_s: Count = 0
 
     def __post_init__(self) -> None:
-        for name in ("servers", "routes", "concurrencies", "modes"):
+        for name in ("servers", "routes", "concurrencies", "modes", "engines", "arms"):
             values = getattr(self, name)
-            if not values or len(set(values)) != len(values):
+            if len({*values}) < (len(values) or name not in ("engines", "arms")):
                 raise ValueError(f"{name} must be given, each once: {values}")
-        for name in ("engines", "arms"):
-            values = getattr(self, name)
-            if len(set(values)) != len(values):
-                raise ValueError(f"{name} must be given once each: {values}")
-        if min(self.concurrencies) < 1 or self.duration_s < 1:
-            raise ValueError("concurrency and duration start at 1")
-        if self.launches < 0 or (self.arms and not self.launches):
-            raise ValueError("launches start at 0, and arms need fresh JVMs")
-        if self.scale <= 0 or self.patience_s < 0:
-            raise ValueError("scale is above 0, and patience_s starts at 0")
+        if self.arms and not self.launches:
+            raise ValueError("arms need fresh JVMs")
         if self.arrivals != "constant" and "open" not in self.modes:
             raise ValueError("only an open load has other arrivals than its answers allow")
 
 
-@dataclass(frozen=True, slots=True)
-class TrialPlan:
+class TrialPlan(Record):
     """The plan of one trial: one server, one load, one engine.
 
-    open: `offered_rps` requests per second in all, evenly or as a Poisson process (`arrivals`), in
-    which each request comes at random, independent of all others. closed: `offered_rps` is None,
-    every connection sends again as soon as it is answered. `launch` counts fresh JVMs from 1; 0 is
-    a JVM that ran already. `spike` is load beside the one described here; `script` changes the
-    toxics while it runs; `condition` is how the lab was changed for it. `repeats` is the name of
-    the invalid trial that this one repeats. `requests` are what is sent to the host of `url`; none:
-    GET of `url`. `draw`: how
-    many trials of this load its JVM had before: each has other arrivals at random. `asks_live`: the
-    JVM is made to collect everything once its load is over, and what lives then is recorded.
-    `hold`: every connection sends one request and stays open, and the memory is recorded meanwhile.
-    `limits`: latencies in ms by name, as p99, of each objective. The window ends before its time as
-    soon as it is known on which side of them the trial is, where its engine tells that meanwhile.
+    * open: `offered_rps` requests per second in all, evenly or as a Poisson process (`arrivals`),
+      in which each request comes at random, independent of all others. closed: `offered_rps` is
+      None, every connection sends again as soon as it is answered
+    * `launch` counts fresh JVMs from 1; 0 is a JVM that ran already. `draw`: how many trials of
+      this load its JVM had before: each has other arrivals at random
+    * `spike` is load beside the one described here; `script` changes the toxics while it runs;
+      `condition` is how the lab was changed for it
+    * `repeats` is the name of the invalid trial that this one repeats
+    * `requests` are what is sent to the host of `url`; none: GET of `url`
+    * `asks_live`: the JVM is made to collect everything once its load is over, and what lives then
+      is recorded. `hold`: every connection sends one request and stays open, and the memory is
+      recorded meanwhile
+    * `limits`: latencies in ms by name, as p99, of each objective. The window ends before its time
+      as soon as it is known on which side of them the trial is, where its engine tells that
     """
 
     trial: str
@@ -218,12 +186,12 @@ class TrialPlan:
     route: str
     engine: str
     mode: Mode
-    concurrency: int
+    concurrency: Positive
     offered_rps: int | None
     predicted_rps: float | None
-    duration_s: int
+    duration_s: Positive
     warmup_s: int | None
-    cores: int
+    cores: Positive
     launch: int = 0
     arm: str | None = None
     spike: Spike | None = None
@@ -235,16 +203,12 @@ class TrialPlan:
     draw: int = 0
     asks_live: bool = False
     hold: Hold | None = None
-    limits: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    limits: Mapping[str, tuple[float, ...]] = {}
 
     def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise ValueError(f"mode is one of {', '.join(MODES)}, not {self.mode}")
         if (self.mode == "open") != (self.offered_rps is not None):
             raise ValueError("an open trial offers a rate, a closed one does not")
         if self.mode == "closed" and self.arrivals != "constant":
             raise ValueError("a closed load has no arrivals of its own")
         if self.mode == "open" and self.hold:
             raise ValueError("a load that is held is closed")
-        if self.concurrency < 1 or self.duration_s < 1 or self.cores < 1:
-            raise ValueError("concurrency, duration and cores start at 1")

@@ -2,19 +2,18 @@
 texts (`lab.report.findings`)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 from lab.model.own_lever import SettingChange
+from lab.model.record import Record
 from lab.model.remark import Remark
 from lab.model.verdict import Condition, Line, Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """An answer of an experiment that follows from several trials: a capacity, a recovery time, a
-    growth. `value` None: not found. `low` and `high` are its 95 % interval, where it has one; of a
-    search on few JVMs, the ends of what it left open. `lab.report.findings` says it in words."""
+class Finding(Record):
+    """An answer that follows from several trials: a capacity, a recovery time, a growth. `value`
+    None: not found. `low` and `high` are its 95 % interval, where it has one; of a search on few
+    JVMs, the ends of what it left open."""
 
     name: str
     server: str
@@ -25,19 +24,16 @@ class Finding:
     high: float | None
 
 
-@dataclass(frozen=True, slots=True)
 class NotFound(Finding):
     """Why a trial, or a run, has none of the findings of this name."""
 
     problems: tuple[Remark, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Named(Finding):
-    """How many of some planted trials had a right verdict: `value` is that share. `planted` is the
-    resource, and `severity` what the load asked of it, where they all have one. `strong` of the
-    right ones had strong evidence. `missed` is what the others named instead, by trial, and `sure`
-    are those of them with strong evidence."""
+    """The share of planted trials with a `right` verdict. `planted` is the resource, and `severity`
+    what the load asked of it, where they all have one. `strong` of the right ones had strong
+    evidence. `missed` is what the others named instead, by trial; `sure` had strong evidence."""
 
     planted: str | None
     severity: float | None
@@ -49,21 +45,18 @@ class Named(Finding):
     sure: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class PerConnection(Finding):
-    """How much memory each connection takes: `value` is a slope over the connections of so many
-    valid trials, between the fewest and the most of them."""
+    """The memory of a connection: the slope over the connections of so many valid trials."""
 
     trials: int
     fewest: int
     most: int
 
 
-@dataclass(frozen=True, slots=True)
 class Dosed(Finding):
-    """How an arm compares with the first arm of its load, which has no dose: `answers` counts what
-    was answered in groups of rounds; `value` is the share that says the dose is there (of an arm
-    without one: that anything is). The ratios are medians over the rounds."""
+    """How an arm compares with the first arm of its load, which has no dose: `answers` counts those
+    of groups of rounds; `value` is the share that says the dose is there (of an arm without one:
+    that anything is). The ratios are medians over the rounds."""
 
     load: str
     dose: float
@@ -72,11 +65,10 @@ class Dosed(Finding):
     p95_ratio: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class GaveWay:
-    """What the trials above a capacity name: `resource` (None: no one is named by most of them) by
-    `named` of the `missed`, with strong evidence where most of several have it. `verdict` is that
-    of the one nearest to the capacity."""
+class GaveWay(Record):
+    """What the trials above a capacity name: `resource` (None: most of them name none) by `named`
+    of the `missed`. `strong` if most of several have strong evidence. `verdict` is that of the
+    trial nearest to the capacity."""
 
     resource: str | None
     named: int
@@ -85,13 +77,11 @@ class GaveWay:
     verdict: Verdict | None
 
 
-@dataclass(frozen=True, slots=True)
 class Sustained(Finding):
     """The load at which a server meets an objective: `value` in half of the trials, `often` in 95
-    of 100, each with its interval. `used` of `trials` tell something of it, on so many `launches`.
-    `open_above`: no trial missed it, and `open_below`: none met it, so the value is an end of what
-    was tried. `gave_way`: None where none missed it. `limits` are the latencies in ms that the
-    objective allows, by name."""
+    of 100, each with its interval, from `used` of `trials`. `open_above`: no trial missed it, and
+    `open_below`: none met it, so the value is an end of the tried loads. `limits` are the latencies
+    in ms that the objective allows, by name."""
 
     objective: str
     limits: Mapping[str, float]
@@ -104,16 +94,12 @@ class Sustained(Finding):
     gave_way: GaveWay | None
 
 
-@dataclass(frozen=True, slots=True)
 class InUnits(Finding):
-    """What a server costs at its headline: `value` is its CPU time per request, over that of the
-    control parts under `lane` at the same rate (None: those of its own trials; then with the
-    interval over launches). `server` may name a load, too.
-
-    `server_us` and `control_us` are the CPU times themselves. `busy` is the share of the host's
-    `cpus` that was in use in the trials that `broke`, if any did, else in those of the headline.
-    `line` is the CPU time of the whole lab by rate, where the CPUs may be what the server broke by,
-    else None."""
+    """The cost of a server at its headline: `server_us`, its CPU time per request, over
+    `control_us`, that of the control parts under `lane` at the same rate (None: those of its own
+    trials; then with the interval over launches). `busy` is the share of the host's `cpus` that was
+    in use in the trials that `broke`, if any did, else in those of the headline. `line` is the CPU
+    time of the whole lab by rate, if the CPUs may be what the server broke by."""
 
     lane: str | None
     server_us: float
@@ -124,19 +110,17 @@ class InUnits(Finding):
     line: Line | None
 
 
-@dataclass(frozen=True, slots=True)
 class Drift(Finding):
-    """The machine changed during the run: `value` is by what share the medians of `what`
-    differ between `quarters` of the trials."""
+    """The machine changed during the run: the medians of `what` differ by `value` (a share) between
+    `quarters` of the trials."""
 
     what: str
     quarters: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Calm:
-    """The time before the first disturbance: its p95, and the p95 up to which a second counts as
-    calm. So many of its own `seconds` do not (`above`)."""
+class Calm(Record):
+    """The time before the first disturbance: its p95, the p95 up to which a second is calm, and how
+    many of its own `seconds` are `above`."""
 
     p95_ms: float
     limit_ms: float
@@ -144,12 +128,10 @@ class Calm:
     above: int
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Record):
     """The recovery from one disturbance. `after_s` seconds after its end the load was as in the
-    calm for some seconds on end; None: not before the next disturbance or the end, in `watched_s`.
-    Of the `left` seconds after these so many were not (`above`). `worst_ms` is the p95 of the worst
-    second from its start on, None where a second had no answer."""
+    calm for some seconds on end; None: not in `watched_s`. Of the `left` seconds after these some
+    were not (`above`). `worst_ms` is the p95 of the worst second, None if one had no answer."""
 
     after_s: float | None
     worst_ms: float | None
@@ -158,10 +140,8 @@ class Recovery:
     above: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Disturbance:
-    """Spike or fault `number` of the `count` of a trial, and how long it lasted. `changes` are the
-    toxics of a fault, as they came."""
+class Disturbance(Record):
+    """Spike or fault `number` of the `count` of a trial; `changes` are the toxics of a fault."""
 
     name: str
     number: int
@@ -170,11 +150,9 @@ class Disturbance:
     changes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Felt:
-    """What the load felt since a disturbance began: the slowest good answer (None: there was none),
-    and how many of the answers were errors. In the whole run so many requests timed out, or lost
-    their connection."""
+class Felt(Record):
+    """What the load felt since a disturbance began: the slowest good answer, and errors among the
+    answers; and the requests of the whole run that timed out, or lost their connection."""
 
     slowest_ms: float | None
     errors: int
@@ -183,7 +161,6 @@ class Felt:
     lost: int
 
 
-@dataclass(frozen=True, slots=True)
 class Recovered(Finding):
     """The recovery from a disturbance: `value` is `recovery.after_s`, for `steady_s` on end."""
 
@@ -194,11 +171,9 @@ class Recovered(Finding):
     steady_s: int
 
 
-@dataclass(frozen=True, slots=True)
 class Recoveries(Finding):
-    """The median recovery of a server, over the `count` disturbances of a launch, then over
-    launches; None: not recovered. `recovered` of the `launches` have one, and in `failed` the
-    server itself failed."""
+    """The median recovery over the `count` disturbances of a launch, then over launches, of which
+    `recovered` have one; in `failed` the server itself failed."""
 
     disturbance: str
     count: int
@@ -207,12 +182,11 @@ class Recoveries(Finding):
     failed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Legs:
-    """The load on the JVM whose growth is found, in `load_s`. So many of the `legs` of a launch are
-    `counted`: not the `left_out`, each with its reasons, and not those on another JVM. What the JVM
-    answered while a run was interrupted, `interruptions` times, is not in it. `old_collected`: a
-    leg collected the old generation; else what died there within a leg is in its heap."""
+class Legs(Record):
+    """The load on the JVM whose growth is found, in `load_s`. `counted` of the `legs` of a launch
+    are neither `left_out`, each with its reasons, nor on another JVM. Answers while a run was
+    interrupted (`interruptions`) are not in it. `old_collected`: a leg collected the old
+    generation; else what died there within a leg is in its heap."""
 
     load_s: float
     legs: int
@@ -223,10 +197,9 @@ class Legs:
     old_collected: bool
 
 
-@dataclass(frozen=True, slots=True)
 class Grown(Finding):
-    """How much a figure grows in an hour of load; None: there are too few samples. `levels` are
-    what there was in the first part of the load, once it had settled, and in the last part."""
+    """The growth of a figure in an hour of load; None: too few samples. `levels` are those of the
+    first part of the load, once it had settled, and of the last part."""
 
     levels: tuple[float, float, float] | None
     legs: Legs
@@ -236,7 +209,6 @@ class Grown(Finding):
 Answer = Literal["confirmed", "withdrawn", "inconclusive", "not tried"]
 
 
-@dataclass(frozen=True, slots=True)
 class Tried(Finding):
     """A step of an inquiry: `resources` that were changed together (for the reason `tie`, if they
     are several), and the answer with its reasons. `value` is the ratio of the goodput with the
@@ -268,14 +240,13 @@ class Tried(Finding):
     pairs: int = 0
     planned: int = 0
     ended: tuple[Remark, ...] = ()
-    again: Mapping[str, int] = field(default_factory=dict)
+    again: Mapping[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True)
 class Limit(Finding):
-    """How an inquiry ended: the resource that limits (UNKNOWN, NONE) with the strength of its
-    evidence, under which condition, and why nothing more was tried. `again`: how many invalid
-    trials that name a resource were run again."""
+    """How an inquiry ended: the resource that limits (UNKNOWN, NONE), under which condition, and
+    why nothing more was tried. `again`: how many invalid trials that name a resource were run
+    again."""
 
     resource: str
     strength: str | None

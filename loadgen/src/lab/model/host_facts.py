@@ -1,7 +1,5 @@
 """host.json: what a run's manifest records of the machine, from the facts that the host tells."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -11,6 +9,11 @@ from typing import Any
 # The facts that make a host another one, for its id and for `lab.judge.same_lab`, which also asks
 # for the same Docker. Names of machines are among them only in the hash.
 OF_HOST = ("cpu_model", "cores", "memory_bytes", "kernel")
+# CPU_SETS of .env, where the lab gives its parts sets of their own by itself.
+AUTO = "auto"
+# The names of the machines of a lab on several (compose.swarm.yaml), for the agent and the driver,
+# and the addresses of further generators, HOST:PORT with spaces between. Empty: one machine.
+MACHINES, GENERATORS = "LAB_MACHINES", "LAB_GENERATORS"
 
 
 def host_facts(lines: Iterable[str]) -> dict[str, Any]:
@@ -19,28 +22,28 @@ def host_facts(lines: Iterable[str]) -> dict[str, Any]:
     own before the value; the values of all but `cpuset`, and that of `engine`, are JSON. Raises
     ValueError for JSON that is none."""
     facts: dict[str, Any] = {"commit_dirty": False, "cpusets": {}, "images": {}}
-    some: dict[str, dict[str, Any]] = {"services": {}, "machines": {}}
+    named: dict[str, dict[str, Any]] = {"services": {}, "machines": {}}
     for line in lines:
         name, _, value = line.strip().partition(" ")
-        own, _, rest = value.partition(" ")
+        key, _, rest = value.partition(" ")
         match name:
             case "":
                 continue
             case "engine":
                 facts |= json.loads(value)
             case "cpuset":
-                facts["cpusets"][own.lower()] = rest
+                facts["cpusets"][key.lower()] = rest
             case "image":
-                facts["images"][own] = json.loads(rest)
+                facts["images"][key] = json.loads(rest)
             case "service" | "machine":
-                some[f"{name}s"][own] = _summed(json.loads(rest))
+                named[f"{name}s"][key] = _summed(json.loads(rest))
             case "nofile":
                 facts[name] = int(value)
             case "commit_dirty":
                 facts[name] = True
             case _:
                 facts[name] = "".join(filter(str.isprintable, value))
-    facts |= {name: of for name, of in some.items() if of}
+    facts |= {name: entries for name, entries in named.items() if entries}
     return facts | ({"id": host} if (host := host_id(facts)) else {})
 
 
@@ -60,16 +63,22 @@ def host_id(facts: Mapping[str, Any]) -> str | None:
     return f"{name}-{facts['cores']}c-k{kernel[0] if kernel else ''}-{digest[:4]}"
 
 
+def cpus_of(cpu_set: str) -> frozenset[int]:
+    """The numbers of the CPUs in a set; an empty one has none. Raises ValueError for no set."""
+    parts = [part.split("-") for part in cpu_set.split(",") if part]
+    return frozenset(cpu for ends in parts for cpu in range(int(ends[0]), int(ends[-1]) + 1))
+
+
 def cores_of(facts: Mapping[str, Any]) -> int | None:
     cores = facts.get("cores")
     return cores if isinstance(cores, int) else None
 
 
-def _summed(of: dict[str, Any]) -> dict[str, Any]:
+def _summed(service: dict[str, Any]) -> dict[str, Any]:
     """With the SHA-256 of `config` (environment, entry point, command) in its place: secrets may be
     in it. Compose gives the variables to each container in another order."""
-    if "config" not in of:
-        return of
-    environment, *command = of["config"]
+    if "config" not in service:
+        return service
+    environment, *command = service["config"]
     config = json.dumps([sorted(environment or ()), *command]).encode()
-    return of | {"config": hashlib.sha256(config).hexdigest()}
+    return service | {"config": hashlib.sha256(config).hexdigest()}

@@ -1,17 +1,14 @@
 """The settings of a server that the lab can change, with their limits: its live knobs, and the ones
 that only the host can give its container. No I/O."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
+from lab.model.record import Record
 
-@dataclass(frozen=True, slots=True)
-class Knob:
+
+class Knob(Record):
     """A setting that a server takes while it runs, its unit and limits, both included: those of
     the servers' contract (tests/live/control/test_knobs.py holds the two together)."""
 
@@ -20,6 +17,20 @@ class Knob:
     least: int
     most: int
     text: str
+
+
+class Setting(Record):
+    """A setting of .env that a server's container can be given for some trials.
+
+    * `allowed`: a POSIX extended regular expression: the host has it before a driver starts, and
+      judges again (system/host_changes.py)
+    * `read_back` and `default`: its name and default where a server reads it back; a model without
+      such a setting reads None back (tests/model/test_settings.py)
+    """
+
+    allowed: str
+    read_back: str = ""
+    default: int | str | bool = ""
 
 
 KNOBS: tuple[Knob, ...] = (
@@ -39,52 +50,38 @@ _JVM_FLAG = (
     r"-XX:[+-]ExitOnOutOfMemoryError|-XX:[A-Z][A-Za-z0-9]{1,60}=[0-9]{1,9}[kmgKMG]?)"
 )
 PROXIED, DIRECT = "http://toxiproxy:8666/", "http://downstream:8080/"
-# Settings of .env that a server's container can be given for some trials, as POSIX extended regular
-# expressions: the host has them before a driver starts, and judges again (system/host_changes.py).
-HOST: Mapping[str, str] = MappingProxyType(
-    {
-        "SERVER_CPUS": CPUS,
-        "SERVER_MEMORY": r"[1-9][0-9]{0,5}[kmg]",
-        "SERVER_JVM_FLAGS": rf"{_JVM_FLAG}( {_JVM_FLAG})*",
-        "SERVER_BACKLOG": r"[1-9][0-9]{0,4}",
-        "NOFILE": r"[1-9][0-9]{1,6}",
-        "SERVER_DOWNSTREAM_URL": rf"({PROXIED}|{DIRECT})",
-        "SERVER_PORTS": r"[1-9][0-9]{3,4} [1-9][0-9]{3,4}",
-        "LOOPS": r"([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-6])",
-        "BLOCK_THE_LOOP": r"(true|false|spin)",
-        "FRONTS": r"([1-9]|[1-5][0-9]|6[0-4])",
-        "CONNECTION_THREADS": r"(virtual|platform)",
-        "NETTY_TRANSPORT": r"(nio|epoll)",
-        "FRAMEWORK_DEFAULTS": r"(lab|shipped)",
-        "DOWNSTREAM_CLIENT": r"(framework|lab)",
-        "SERVER_POOL_SIZE": r"[1-9][0-9]{0,4}",
-        "SERVER_POOL_ORDER": r"(fifo|lifo)",
-        "SERVER_QUEUE_BOUND": r"[0-9]{1,7}",
-        "SERVER_DOWNSTREAM_CONNECTIONS": r"[1-9][0-9]{0,4}",
-        "SERVER_DOWNSTREAM_TIMEOUT_MS": r"[1-9][0-9]{0,5}",
-    }
-)
-# Settings of .env that a server reads back, with name and default there; a model without one reads
-# None back (tests/model/test_settings.py). LOOPS=0 is as many as the model has by itself.
-READ_BACK: Mapping[str, tuple[str, int | str | bool]] = MappingProxyType(
-    {
-        "SERVER_POOL_SIZE": ("pool_size", 200),
-        "SERVER_POOL_ORDER": ("pool_order", "fifo"),
-        "SERVER_QUEUE_BOUND": ("queue_bound", 0),
-        "SERVER_BACKLOG": ("backlog", 4096),
-        "SERVER_DOWNSTREAM_CONNECTIONS": ("downstream_connections", 20_000),
-        "SERVER_DOWNSTREAM_TIMEOUT_MS": ("downstream_timeout_ms", 10_000),
-        "SERVER_DOWNSTREAM_URL": ("downstream_url", PROXIED),
-        "BLOCK_THE_LOOP": ("block_the_loop", False),
-        "FRONTS": ("fronts", 1),
-        "CONNECTION_THREADS": ("connection_threads", "virtual"),
-        "NETTY_TRANSPORT": ("netty_transport", "nio"),
-        "FRAMEWORK_DEFAULTS": ("framework_defaults", "lab"),
-        "DOWNSTREAM_CLIENT": ("downstream_client", "framework"),
-        "SERVER_PORTS": ("local_ports", "10000 65535"),
-        "LOOPS": ("loops", 0),
-    }
-)
+SETTINGS: Mapping[str, Setting] = {
+    "SERVER_CPUS": Setting(CPUS),
+    "SERVER_MEMORY": Setting(r"[1-9][0-9]{0,5}[kmg]"),
+    "SERVER_JVM_FLAGS": Setting(rf"{_JVM_FLAG}( {_JVM_FLAG})*"),
+    "NOFILE": Setting(r"[1-9][0-9]{1,6}"),
+    "SERVER_POOL_SIZE": Setting(r"[1-9][0-9]{0,4}", "pool_size", 200),
+    "SERVER_POOL_ORDER": Setting(r"(fifo|lifo)", "pool_order", "fifo"),
+    "SERVER_QUEUE_BOUND": Setting(r"[0-9]{1,7}", "queue_bound", 0),
+    "SERVER_BACKLOG": Setting(r"[1-9][0-9]{0,4}", "backlog", 4096),
+    "SERVER_DOWNSTREAM_CONNECTIONS": Setting(r"[1-9][0-9]{0,4}", "downstream_connections", 20_000),
+    "SERVER_DOWNSTREAM_TIMEOUT_MS": Setting(r"[1-9][0-9]{0,5}", "downstream_timeout_ms", 10_000),
+    "SERVER_DOWNSTREAM_URL": Setting(rf"({PROXIED}|{DIRECT})", "downstream_url", PROXIED),
+    "BLOCK_THE_LOOP": Setting(r"(true|false|spin)", "block_the_loop", False),
+    "FRONTS": Setting(r"([1-9]|[1-5][0-9]|6[0-4])", "fronts", 1),
+    "CONNECTION_THREADS": Setting(r"(virtual|platform)", "connection_threads", "virtual"),
+    "NETTY_TRANSPORT": Setting(r"(nio|epoll)", "netty_transport", "nio"),
+    "FRAMEWORK_DEFAULTS": Setting(r"(lab|shipped)", "framework_defaults", "lab"),
+    "DOWNSTREAM_CLIENT": Setting(r"(framework|lab)", "downstream_client", "framework"),
+    "SERVER_PORTS": Setting(r"[1-9][0-9]{3,4} [1-9][0-9]{3,4}", "local_ports", "10000 65535"),
+    # 0: as many as the model has by itself.
+    "LOOPS": Setting(r"([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-6])", "loops", 0),
+}
+HOST: Mapping[str, str] = {name: known.allowed for name, known in SETTINGS.items()}
+READ_BACK: Mapping[str, tuple[str, int | str | bool]] = {
+    name: (known.read_back, known.default) for name, known in SETTINGS.items() if known.read_back
+}
+# The knobs that a JVM takes from these settings when it starts.
+_KNOBS = frozenset(knob.name for knob in KNOBS)
+STARTS_AS: Mapping[str, tuple[str, ...]] = {
+    **{name: (knob,) for name, (knob, _) in READ_BACK.items() if knob in _KNOBS},
+    **dict.fromkeys(("SERVER_CPUS", "SERVER_JVM_FLAGS"), ("virtual_thread_parallelism",)),
+}
 # The image of a server's container, where two images of a server are the arms of one run (`gate`).
 IMAGE = "SERVER_IMAGE"
 IMAGE_NAME = (
@@ -95,17 +92,6 @@ IMAGE_NAME = (
 GENERATOR, GENERATOR_CPUS = "generator", "GENERATOR_CPUS"
 # The one setting of a container that is changed while its JVM goes on.
 LIVE = "SERVER_CPUS"
-# The knobs that a JVM takes from these settings when it starts.
-STARTS_AS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "SERVER_POOL_SIZE": ("pool_size",),
-        "SERVER_QUEUE_BOUND": ("queue_bound",),
-        "SERVER_DOWNSTREAM_CONNECTIONS": ("downstream_connections",),
-        "SERVER_DOWNSTREAM_TIMEOUT_MS": ("downstream_timeout_ms",),
-        "SERVER_CPUS": ("virtual_thread_parallelism",),
-        "SERVER_JVM_FLAGS": ("virtual_thread_parallelism",),
-    }
-)
 
 
 def knobs_of(settings: Mapping[str, Any]) -> dict[str, int]:

@@ -1,12 +1,11 @@
 """A trial's window as Prometheus saw it: raw samples, and the figures they give."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from lab.model.record import Record, sum_or_none
 
 # Three scrapes of the exporters, which are asked every 2 s (prometheus/prometheus.yml).
 _GAP_S = 6.0
@@ -16,8 +15,7 @@ class SeriesError(ValueError):
     """Stored series that cannot be judged: they are not what the lab's exporters write."""
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Record):
     """One series as Prometheus scraped it: its labels (`__name__` is its name), and its samples by
     time, in seconds since 1970. Samples that are not finite are left out."""
 
@@ -41,12 +39,10 @@ class Series:
         return tuple(at for at, seen in self.points if seen == value)
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Record):
     """Every stored series of a trial, from a little before its window to a little after it.
-
-    `window` is the measured window, in seconds since 1970.
-    """
+    `window` is the measured window, in seconds since 1970. Labels choose among the series of a
+    name, and what they choose is summed."""
 
     window: tuple[float, float]
     all: tuple[Series, ...]
@@ -56,72 +52,58 @@ class Observation:
             raise ValueError(f"a window ends after it starts: {self.window}")
 
     def series(self, name: str, /, **labels: str) -> tuple[Series, ...]:
-        """The series of a metric that have these labels."""
-        return tuple(self._matching(name, labels))
+        wanted = {"__name__": name, **labels}.items()
+        return tuple(series for series in self.all if wanted <= series.labels.items())
 
     def points(self, name: str, **labels: str) -> tuple[tuple[float, float], ...]:
         """The samples of the only series with these labels; none where there is no such series.
-
-        Raises SeriesError where there are several series, which must not be mixed.
-        """
-        found = self.series(name, **labels)
-        if len(found) > 1:
-            raise SeriesError(f"{len(found)} series are called {name} with {labels}")
-        return found[0].points if found else ()
+        Raises SeriesError where there are several series, which must not be mixed."""
+        several = self.series(name, **labels)
+        if len(several) > 1:
+            raise SeriesError(f"{len(several)} series are called {name} with {labels}")
+        return several[0].points if several else ()
 
     def increase(self, name: str, **labels: str) -> float | None:
-        """By how much the counters with these labels rose in exactly the window, in sum.
+        """By how much the counters rose in exactly the window.
 
         A counter is assumed to rise evenly between two samples (linear interpolation at the
         window's edges). A counter that fell began again at 0, and its value is the rise since then.
         A counter that appears, although its job was scraped just before, began at 0: it is an
         outcome that had not happened before. None where no such counter covers the window.
         """
-        found = self.series(name, **labels)
-        rises = [self._rise(series) for series in found]
-        known = [rise for rise in rises if rise is not None]
-        return sum(known) if found and len(known) == len(rises) else None
+        return sum_or_none(map(self._rise, self.series(name, **labels)))
 
     def rate(self, name: str, **labels: str) -> float | None:
-        """By how much the counters with these labels rose per second of the window, in sum, under a
-        load that ends with the window.
+        """By how much the counters rose per second of the window, under a load that ends with it.
 
-        The first sample after the window already tells of other work. So the rate up to the last
+        The first sample after the window already has other work in it. So the rate up to the last
         sample in the window is taken to hold until its end, but for no more than that next sample
         has. None where there is no such counter in the window, where one of them began, ended or
-        began again in it, and where the samples of one tell of less than half of it.
+        began again in it, and where the samples of one cover less than half of it.
 
         At the window's start a counter is assumed to rise evenly from the sample before it to the
         one after it. The share of that time which lies before the start is the share of the first
-        rise that another load before the window hides: so much of it does not count as told of.
+        rise that another load before the window hides: so much of it does not count as covered.
         """
-        rates = [
-            self._rate(series)
-            for series in self._matching(name, labels)
-            if series.times[0] < self.window[1] and series.times[-1] > self.window[0]
-        ]
-        known = [rate for rate in rates if rate is not None]
-        return sum(known) if rates and len(known) == len(rates) else None
+        return sum_or_none(map(self._rate, self._within(name, labels)))
 
     def rise_seen(self, name: str, **labels: str) -> float | None:
-        """By how much the counters with these labels rose in the window, as far as they were seen
-        there, in sum: of one that began or ended in it, between its own samples. A lower bound.
-        None where there is no such counter in the window."""
+        """By how much the counters rose in the window, as far as they were seen there: of one that
+        began or ended in it, between its own samples. A lower bound. None where there is no such
+        counter in the window."""
         opens, closes = self.window
-        rises = [
-            max(0.0, _at(series.times, risen, min(closes, series.times[-1])) - first)
-            for series in self._matching(name, labels)
-            if series.times[0] < closes and series.times[-1] > opens
-            for risen in (_without_resets(series.values),)
-            for first in (_at(series.times, risen, max(opens, series.times[0])),)
-        ]
-        return sum(rises) if rises else None
+        rises = []
+        for series in self._within(name, labels):
+            times, risen = series.times, _without_resets(series.values)
+            first = _at(times, risen, max(opens, times[0]))
+            rises.append(max(0.0, _at(times, risen, min(closes, times[-1])) - first))
+        return sum_or_none(rises)
 
     def steps(self, name: str, /, **labels: str) -> tuple[tuple[float, float, float], ...]:
-        """(from, to, rise) between every two samples in the window, for the counters with these
-        labels in sum. They are of one target, so they were scraped at the same times."""
+        """(from, to, rise) between every two samples in the window. The counters are of one target,
+        so they were scraped at the same times."""
         rises: dict[tuple[float, float], float] = {}
-        for series in self._matching(name, labels):
+        for series in self.series(name, **labels):
             risen = _without_resets(series.values)
             for (start, before), (end, after) in pairwise(zip(series.times, risen, strict=True)):
                 if self.window[0] <= start and end <= self.window[1]:
@@ -129,11 +111,11 @@ class Observation:
         return tuple((start, end, rise) for (start, end), rise in sorted(rises.items()))
 
     def quantile(self, q: float, name: str, **labels: str) -> float | None:
-        """The q-quantile (0..1) of a histogram's observations in the window, summed over its series
-        with these labels. None without observations. `name` has no `_bucket`; see
-        `bucket_quantile`. Raises SeriesError where a bucket has no bound."""
+        """The q-quantile (0..1) of a histogram's observations in the window. None without
+        observations. `name` has no `_bucket`; see `bucket_quantile`. Raises SeriesError where a
+        bucket has no bound."""
         counts: dict[float, float] = {}
-        for series in self._matching(f"{name}_bucket", labels):
+        for series in self.series(f"{name}_bucket", **labels):
             rise = self._rise(series)
             if rise is None:
                 return None
@@ -145,7 +127,7 @@ class Observation:
         return bucket_quantile(sorted(counts.items()), q)
 
     def covers(self, job: str, **labels: str) -> bool:
-        """Whether a job's target answered a scrape before and after the window, and in it with no
+        """True if a job's target answered a scrape before and after the window, and in it with no
         gap that is as long as three scrapes and half of the window."""
         opens, closes = self.window
         longest = max(_GAP_S, (closes - opens) / 2)
@@ -157,14 +139,13 @@ class Observation:
                 end > opens and start < closes and end - start > longest
                 for start, end in pairwise(times)
             )
-            for series in self._matching("up", {"job": job, **labels})
+            for series in self.series("up", job=job, **labels)
         )
 
-    def _matching(self, name: str, labels: Mapping[str, str]) -> Iterator[Series]:
-        for series in self.all:
-            if series.labels.get("__name__") == name and all(
-                series.labels.get(label) == value for label, value in labels.items()
-            ):
+    def _within(self, name: str, labels: Mapping[str, str]) -> Iterator[Series]:
+        """Those with samples before the end of the window and after its start."""
+        for series in self.series(name, **labels):
+            if series.times[0] < self.window[1] and series.times[-1] > self.window[0]:
                 yield series
 
     def _rise(self, series: Series) -> float | None:
@@ -174,11 +155,9 @@ class Observation:
             return None
         if times[0] > opens:
             # It must be missing from a scrape of its job that was answered. After a scrape that
-            # failed, nobody knows how far it had risen meanwhile.
-            job = series.labels.get("job", "")
-            if not any(
-                _last_before(up, times[0]) == 1 for up in self._matching("up", {"job": job})
-            ):
+            # failed, how far it had risen meanwhile is unknown.
+            ups = self.series("up", job=series.labels.get("job", ""))
+            if not any(_last_before(up, times[0]) == 1 for up in ups):
                 return None
             times, risen = (times[0] - 1e-3, *times), (0.0, *risen)
             opens = max(opens, times[0])

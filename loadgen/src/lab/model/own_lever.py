@@ -6,13 +6,14 @@ Only the host can do that, and it gets the list of names and values before a dri
 either means anything to a shell, to YAML or to Compose.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from lab.model.knobs import CPUS
+from lab.model.record import Record
 from lab.model.remark import Remark
 
 # The names of these settings in a condition and in a request to the host.
@@ -22,12 +23,12 @@ PLACE = "{}"
 # How many times what a resource has now it gets in a step, and when it is lifted.
 STEP, LIFT = 2, 4
 MOST = 100_000_000
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,49}")
-_TEXT = re.compile(r"(?=.*\{\})([A-Za-z0-9 ._:=+,/%@-]|\{\}){1,200}")
+_Number = Annotated[int, Meta(ge=1, le=MOST)]
+_Variable = Annotated[str, Meta(pattern=r"^[A-Z][A-Z0-9_]{0,49}\Z")]
+_Text = Annotated[str, Meta(pattern=r"^(?=.*\{\})([A-Za-z0-9 ._:=+,/%@-]|\{\}){1,200}\Z")]
 
 
-@dataclass(frozen=True, slots=True)
-class SettingChange:
+class SettingChange(Record):
     """A setting that is changed to see whether it limits: its value now (None if unknown), with the
     change, and lifted."""
 
@@ -38,8 +39,7 @@ class SettingChange:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnLever:
+class OwnLever(Record):
     """What lifts one resource, as it is now. All that is given changes together.
 
     * `variable`: of the environment; its value is `text` with the number `value` for each {}, of at
@@ -47,48 +47,37 @@ class OwnLever:
     * `cpus` and `memory` (512m, 2g): the limits of the container
     """
 
-    variable: str | None = None
-    value: int | None = None
-    text: str = PLACE
-    most: int = MOST
-    cpus: float | None = None
-    memory: str | None = None
+    variable: _Variable | None = None
+    value: _Number | None = None
+    text: _Text = PLACE
+    most: _Number = MOST
+    cpus: Annotated[float, Meta(ge=0.01, le=999)] | None = None
+    memory: Annotated[str, Meta(pattern=rf"^{MEMORY}\Z")] | None = None
 
-    def problems(self) -> Iterator[str]:
-        if self.variable is None and self.cpus is None and self.memory is None:
-            yield "it is empty; allowed: variable with value, cpus, memory"
+    def __post_init__(self) -> None:
+        if (self.variable, self.cpus, self.memory) == (None, None, None):
+            raise ValueError("it is empty; allowed: variable with value, cpus, memory")
         if (self.variable is None) != (self.value is None):
-            yield "variable and value belong together: the value is what it has now"
-        if self.variable is not None and not _VARIABLE.fullmatch(self.variable):
-            yield f"variable={self.variable} is not allowed; allowed: A-Z, 0-9 and _, at most 50"
-        if not 1 <= self.most <= MOST:
-            yield f"most={self.most} is not allowed; allowed: 1..{MOST}"
-        elif self.value is not None and not 1 <= self.value <= self.most:
-            yield f"value={self.value} is not allowed; allowed: 1..{self.most}"
-        if not _TEXT.fullmatch(self.text):
-            yield f"text={self.text} is not allowed; allowed: {PLACE} among A-Z a-z 0-9 ._:=+,/%@-"
-        if self.cpus is not None and not 0.01 <= self.cpus <= 999:
-            yield f"cpus={self.cpus:g} is not allowed; allowed: 0.01..999"
-        if self.memory is not None and not re.fullmatch(MEMORY, self.memory):
-            yield f"memory={self.memory} is not allowed; allowed: as 512m or 2g"
+            raise ValueError("variable and value belong together: the value is what it has now")
+        if self.value is not None and self.value > self.most:
+            raise ValueError(f"value={self.value} is not allowed; allowed: 1..{self.most}")
 
     @property
     def patterns(self) -> dict[str, str]:
         """The settings of its container, each with a POSIX extended regular expression."""
-        found = {}
+        patterns = {}
         if self.variable is not None:
             # The only two of the characters of a text that mean something there.
             plain = self.text.replace(".", r"\.").replace("+", r"\+")
-            found[OWN_VARIABLE + self.variable] = plain.replace(PLACE, "[0-9]{1,9}")
+            patterns[OWN_VARIABLE + self.variable] = plain.replace(PLACE, "[0-9]{1,9}")
         if self.cpus is not None:
-            found[OWN_CPUS] = CPUS
+            patterns[OWN_CPUS] = CPUS
         if self.memory is not None:
-            found[OWN_MEMORY] = MEMORY
-        return found
+            patterns[OWN_MEMORY] = MEMORY
+        return patterns
 
 
-@dataclass(frozen=True, slots=True)
-class OwnChange:
+class OwnChange(Record):
     """The settings of a container with a step, and lifted, and the numbers that differ. `factor` is
     that of the step where one number changes, None where several do."""
 
@@ -98,8 +87,7 @@ class OwnChange:
     factor: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Record):
     """A number that changes: how it is written in which setting, and its name for people."""
 
     setting: str
@@ -117,11 +105,11 @@ class _Part:
 
 
 def change_of(
-    of: OwnLever, host: Mapping[str, str], enough: int | None, cpus: int
+    lever: OwnLever, host: Mapping[str, str], enough: int | None, cpus: int
 ) -> OwnChange | Remark:
     """The change of a container that has these settings now, or why there is none. A number of
     which `enough` are known is lifted to that, CPUs to all of the machine's (`cpus`)."""
-    parts = [*_number(of, host, enough), *_cpus(of, host, cpus), *_memory(of, host)]
+    parts = [*_parts(lever, host, enough, cpus)]
     for part in parts:
         if part.step <= part.now:
             return Remark("at-most", {"setting": part.name, "value": part.now})
@@ -133,27 +121,22 @@ def change_of(
     )
 
 
-def _number(of: OwnLever, host: Mapping[str, str], enough: int | None) -> Iterator[_Part]:
-    if of.variable is None or of.value is None:
-        return
-    setting, now = OWN_VARIABLE + of.variable, of.value
-    if setting in host:
-        shape = r"(\d+)".join(map(re.escape, of.text.split(PLACE)))
-        found = re.fullmatch(shape, host[setting])
-        now = int(found[1]) if found else now
-    step = min(of.most, STEP * now)
-    lift = max(step, min(of.most, LIFT * now if enough is None else enough))
-    yield _Part(setting, of.text, of.variable, now, step, lift)
-
-
-def _cpus(of: OwnLever, host: Mapping[str, str], cpus: int) -> Iterator[_Part]:
-    if of.cpus is not None:
-        now = float(host.get(OWN_CPUS, of.cpus))
+def _parts(
+    lever: OwnLever, host: Mapping[str, str], enough: int | None, cpus: int
+) -> Iterator[_Part]:
+    now: float
+    if lever.variable is not None and lever.value is not None:
+        setting, now = OWN_VARIABLE + lever.variable, lever.value
+        shape = r"(\d+)".join(map(re.escape, lever.text.split(PLACE)))
+        if changed := re.fullmatch(shape, host.get(setting, "")):
+            now = int(changed[1])
+        step = min(lever.most, STEP * now)
+        lift = max(step, min(lever.most, LIFT * now if enough is None else enough))
+        yield _Part(setting, lever.text, lever.variable, now, step, lift)
+    if lever.cpus is not None:
+        now = float(host.get(OWN_CPUS, lever.cpus))
         yield _Part(OWN_CPUS, PLACE, "cpus", now, min(cpus, STEP * now), cpus)
-
-
-def _memory(of: OwnLever, host: Mapping[str, str]) -> Iterator[_Part]:
-    if of.memory is not None:
-        given = host.get(OWN_MEMORY, of.memory)
+    if lever.memory is not None:
+        given = host.get(OWN_MEMORY, lever.memory)
         now = int(given[:-1]) * (1024 if given.endswith("g") else 1)
         yield _Part(OWN_MEMORY, f"{PLACE}m", "memory", now, STEP * now, LIFT * now, "MiB")

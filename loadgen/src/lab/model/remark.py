@@ -10,10 +10,12 @@ percent sign and a semicolon of a value are written as in an address (%20, %25, 
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
 
+from msgspec.structs import force_setattr
+
 from lab.errors import harmless
+from lab.model.record import Record
 
 Value = str | int | float
 REMARK_SEPARATOR = "; "
@@ -22,18 +24,17 @@ _CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _PLAIN = "/:,.@+*=()[]{}<>'\"!?&#$^|\\~`"
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Record):
     """A code with its values by name. Values are numbers, names, and other people's words, which
     nothing here reads. A fraction has six significant digits."""
 
     code: str
-    values: Mapping[str, Value] = field(default_factory=dict)
+    values: Mapping[str, Value] = {}
 
     def __post_init__(self) -> None:
         if not _CODE.fullmatch(self.code):
             raise ValueError(f"{self.code!r} is no code")
-        object.__setattr__(self, "values", {name: _kept(v) for name, v in self.values.items()})
+        force_setattr(self, "values", {name: _kept(v) for name, v in self.values.items()})
 
     def __hash__(self) -> int:
         return hash((self.code, *self.values.items()))

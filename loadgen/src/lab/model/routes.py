@@ -5,13 +5,12 @@ servers/spec/src/main/java/lab/spec/Route.java; tests/model/test_routes.py holds
 two together. How long a request waits follows from what the routes do, see there.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from lab.model.record import Record
 
 # Where a JVM's JMX exporter listens.
 EXPORTER_PORT = 9404
@@ -21,8 +20,7 @@ RECORDER_PORT = 9405
 THIS_MACHINE = "host.docker.internal"
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Record):
     """A query parameter: a whole number with a default and limits."""
 
     name: str
@@ -34,8 +32,7 @@ class Parameter:
         return f"{self.name}={self.least}..{self.most}"
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Record):
     """One route. Its waits are named by its parameters, in milliseconds.
 
     * `waits`: a request waits at least for the shortest of these; empty: it does not wait, or
@@ -54,7 +51,7 @@ class Route:
 
     @property
     def calls_downstream(self) -> bool:
-        """Whether a request holds a second connection, to the downstream."""
+        """True if a request holds a second connection, to the downstream."""
         return self.opens == "connection to the downstream"
 
     @property
@@ -63,8 +60,7 @@ class Route:
         return 1 if self.opens is None else 2
 
 
-@dataclass(frozen=True, slots=True)
-class RouteCall:
+class RouteCall(Record):
     """A route with the value of each of its parameters."""
 
     route: Route

@@ -1,11 +1,10 @@
 """The resource that limited a trial: how each resource did in its window, and the verdict."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
-from types import MappingProxyType
 from typing import Literal
 
 from lab.model.own_lever import OWN_VARIABLE
+from lab.model.record import Record
 
 # Verdicts that name no resource.
 NONE = "none"
@@ -18,8 +17,7 @@ STRONG: Strength = "strong"
 WEAK: Strength = "weak"
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Record):
     """How the lab differs from its defaults during a trial, on purpose.
 
     * `knobs`: settings of the server's management port by name (pool_size=400), changed live
@@ -32,16 +30,15 @@ class Condition:
     * `connections`: how many the load has instead of the experiment's; its rate stays
     """
 
-    knobs: Mapping[str, int] = MappingProxyType({})
+    knobs: Mapping[str, int] = {}
     toxics: tuple[Mapping[str, str], ...] = ()
-    host: Mapping[str, str] = MappingProxyType({})
+    host: Mapping[str, str] = {}
     generator_cpus: float | None = None
     spin: float | None = None
     connections: int | None = None
 
     @property
     def text(self) -> str:
-        """For people; "as it is" where nothing differs."""
         parts = [f"{name}={value}" for name, value in self.knobs.items()]
         parts += [" ".join(f"{k}={v}" for k, v in words.items()) for words in self.toxics]
         parts += [f"{n.removeprefix(OWN_VARIABLE)}={value}" for n, value in self.host.items()]
@@ -55,17 +52,16 @@ class Condition:
 
 
 AS_IT_IS = Condition()
-
-
-# The word for what follows from measurements at another load than the one that it is said of.
+# The word for what follows from measurements at another load.
 EXTRAPOLATED = "extrapolated"
+# What no measured waiting covers; also the part of a request's time that no part of the lab saw.
+UNEXPLAINED = "unexplained"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """The CPU time that a part uses at a rate λ: a + b·λ CPU seconds per second. Under more load
-    wake-ups are batched, so the cost of a request falls with λ. It is fitted to that many `rates`,
-    from `low` on. 1: only b is known, and a counts as 0."""
+class Line(Record):
+    """The CPU seconds per second that a part uses at a rate λ: a + b·λ. Under more load wake-ups
+    are batched, so the cost of a request falls with λ. Fitted to that many `rates`, from `low` on.
+    1: only b is known, and a counts as 0."""
 
     b: float
     a: float = 0.0
@@ -81,17 +77,15 @@ class Line:
         return (cpus - self.a) / self.b
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Record):
     """The CPU time of the server's process, and of the whole machine, which generator, proxy and
     downstream share: of the run's trials of the load's kind, where these have several rates, else
     of a light load on a warm JVM, without what the idle lab uses. None if unknown.
 
-    `r0_ms` is the R0 of a foreign service: the mean of a single connection, which waits for no
-    other. It is None where nobody could tell it, and `r0_problem` says why. `think_ms` is the
-    generator's think time of that connection, None where its engine does not tell it. `light_rps`
-    is the answers per second of the light load on it. All are None for the lab's servers, whose R0
-    follows from what they do."""
+    Of a foreign service alone, as the R0 of the lab's servers follows from what they do: `r0_ms`,
+    the mean of a single connection, which waits for no other, or `r0_problem`; `think_ms`, the
+    generator's think time of that connection; `light_rps`, the answers per second of the light
+    load."""
 
     connections: int
     requests: int
@@ -108,8 +102,7 @@ class Demand:
         return None if self.r0_ms is None else self.r0_ms + (self.think_ms or 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Record):
     """X ≤ `rps` because of `resource`, by `formula`. `estimate`: it comes from a measured service
     demand, which may fall under load, so a faster run is not invalid."""
 
@@ -119,8 +112,7 @@ class Bound:
     estimate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Record):
     """One number of a verdict, and the PromQL (or the file) it came from."""
 
     what: str
@@ -129,12 +121,7 @@ class Evidence:
     source: str
 
 
-# What no measured waiting covers; also the part of a request's time that no part of the lab saw.
-UNEXPLAINED = "unexplained"
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Record):
     """Time of a request at a place (a part of TimeSplit) that is waiting for a resource: `ms` on
     average, or where that is None, a `part` of what no such time covers there. Not `measured`: it
     is inferred."""
@@ -145,8 +132,7 @@ class Wait:
     measured: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Record):
     """Of the waiting for a resource `share` is due to how much there is of it, the rest to what
     makes it held for `longer_ms` more than it must, at the places `inside`."""
 
@@ -155,8 +141,7 @@ class Held:
     inside: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Excess:
+class Excess(Record):
     """How much longer than R0 a request took on average, Z of a closed load included, and where:
     ms by part of TimeSplit, none below 0. `r0_ms` None: not known, and taken for 0. `resolved_ms`
     is the least that the trial resolves."""
@@ -167,8 +152,7 @@ class Excess:
     places: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Balance:
+class Balance(Record):
     """1 where the figures of a trial agree: `cpu` is what the lab's parts and all others used of
     the busy time of the CPUs; `in_flight` is X · (R + Z) / N of a closed load. `others` is the part
     of the busy time that others used, measured by the cgroup of all. None: not known."""
@@ -178,8 +162,7 @@ class Balance:
     others: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Record):
     """How one resource did in the window. `use` of its `capacity`, in `unit`; `failed` is the share
     of the requests that failed for want of it; `waits` is what waited for it; `takes` are the
     parts of the waiting for other resources (their names as places) that are due to this one.
@@ -191,7 +174,6 @@ class Standing:
     capacity: float | None = None
     unit: str = ""
     detail: str = ""
-    _: KW_ONLY
     resource: str = ""
     failed: float = 0.0
     waits: tuple[Wait, ...] = ()
@@ -207,8 +189,7 @@ class Standing:
         return self.use / self.capacity if self.use and self.capacity else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Record):
     """A piece of evidence that is missing, as a code. `doubts`: it makes the verdict weak."""
 
     code: str
@@ -221,8 +202,7 @@ Unjudged = Literal["spike", "no figures", "held", "no series", "no such route", 
 Basis = Literal["errors", "none", "excess", "tail", "unanswered"] | Unjudged
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Record):
     """What limited a trial: a resource, NONE (the load itself is its bound) or UNKNOWN.
 
     `strength` is how strong the evidence is, empty for UNKNOWN. `ranked` has every resource that
@@ -244,7 +224,6 @@ class Verdict:
 
     @property
     def named(self) -> Standing | None:
-        """The resource that is named; None where none is."""
         return next((seen for seen in self.ranked if seen.resource == self.bottleneck), None)
 
     @property
@@ -253,8 +232,8 @@ class Verdict:
         unexplained; empty where there is no excess."""
         if self.excess is None or self.excess.ms <= 0:
             return {}
-        found = {seen.resource: seen.share for seen in self.ranked if seen.share > 0}
-        return {**found, UNEXPLAINED: max(0.0, 1 - sum(found.values()))}
+        shares = {seen.resource: seen.share for seen in self.ranked if seen.share > 0}
+        return {**shares, UNEXPLAINED: max(0.0, 1 - sum(shares.values()))}
 
 
 def use_text(standing: Standing) -> str:
@@ -268,10 +247,3 @@ def use_text(standing: Standing) -> str:
 def three(value: float) -> str:
     """A value for people: in three digits, or the whole number where it has more."""
     return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
-
-
-def strength_text(strength: str) -> str:
-    """The strength of a verdict's evidence for people; empty for none. Every report takes it from
-    here, so a measured share can be stated here beside it: how often a verdict on this resource
-    with this strength named what was planted (experiments/truth.toml)."""
-    return f"{strength} evidence" if strength else ""

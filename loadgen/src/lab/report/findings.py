@@ -25,7 +25,6 @@ from lab.model import (
     SettingChange,
     Sustained,
     Tried,
-    strength_text,
 )
 from lab.report import capacity, density, planted, remarks
 from lab.report.result import Answers
@@ -244,7 +243,7 @@ def _grown(finding: Grown) -> Iterator[str]:
 
 
 def _tried(finding: Tried) -> str:
-    named = [strength_text(finding.named)] if finding.named else []
+    named = [f"{finding.named} evidence"] if finding.named else []
     how = ["suspected"] * finding.suspected + (
         ["named", *named] if finding.named is not None else []
     )
@@ -304,7 +303,7 @@ def _number(value: float | str | None) -> str:
 
 
 def _limit(finding: Limit) -> str:
-    strength = f" ({strength_text(finding.strength)})" if finding.strength else ""
+    strength = f" ({finding.strength} evidence)" if finding.strength else ""
     again = f" (run again because invalid: {finding.again})" if finding.again else ""
     under = _under(finding.condition)
     return f"{finding.name}: {finding.resource}{strength}, {under}: {reasons(finding.why)}{again}"

@@ -15,7 +15,8 @@ from lab.report.blocks import Link, Paragraph, Table
 from lab.report.page import html
 from lab.report.page.markup import markup
 from lab.store import manifest
-from lab.store.records import MIB, UNREADABLE, csv_text, read_bytes, read_object, write_text
+from lab.store.csv import csv_text
+from lab.store.records import MIB, UNREADABLE, read_bytes, read_object, write_text
 
 HTML, CSV = "index.html", "runs.csv"
 # In a run's folder: its question in the first line, then the lines of its answer.

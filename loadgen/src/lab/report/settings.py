@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lab.model import Json, Snapshot
-from lab.model.cpu_sets import AUTO, cpus_of
+from lab.model.host_facts import AUTO, cpus_of
 from lab.model.knobs import READ_BACK
 from lab.store.manifest import Manifest
 
@@ -65,7 +65,8 @@ def _settings(of: Snapshot, host: Mapping[str, Json]) -> Iterator[tuple[str, str
     carriers = of.setting("virtual_thread_parallelism")
     flags = [flag for flag in identity.jvm_flags if not flag.startswith(OWN_FLAGS)]
     yield "SERVER_JVM_FLAGS", " ".join(flags), JVM_FLAGS
-    yield "DOWNSTREAM_DELAY_MS", of.delay_words, str(DOWNSTREAM_DELAY_MS)
+    delay = of.spread.words if of.spread else f"{of.downstream_delay_ms:g}"
+    yield "DOWNSTREAM_DELAY_MS", delay, str(DOWNSTREAM_DELAY_MS)
     if carriers is not None:
         yield "virtual_thread_parallelism", str(carriers), str(identity.cpus)
     if "cpu_quota" in of.settings:

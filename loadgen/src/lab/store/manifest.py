@@ -1,14 +1,13 @@
 """manifest.json: what a run was made with and on, written when it starts, and at its end."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from lab import __version__
 from lab.errors import LabError, RawDataError
-from lab.model import Experiment, Fairness, Json, Snapshot
+from lab.model import Experiment, Fairness, Json, Record, Snapshot
 from lab.store.records import from_json, read_object, to_json, write_json
 
 NAME = "manifest.json"
@@ -17,8 +16,7 @@ FORMAT = 1
 Status = Literal["running", "complete", "interrupted", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Record):
     """The keys of manifest.json. `host` is what make read off the machine, as it is;
     `experiment` the frozen dataclass of what was to be measured; `settings` words of make for
     settings of .env that are not among those read back of the servers; `target_answers` what is
@@ -35,7 +33,7 @@ class Manifest:
     servers: Mapping[str, Snapshot]
     fairness: Fairness
     notes: tuple[str, ...] = ()
-    target_answers: Mapping[str, str] = field(default_factory=dict)
+    target_answers: Mapping[str, str] = {}
     settings: tuple[str, ...] = ()
     format: int = FORMAT
 
@@ -50,42 +48,31 @@ def code_versions(host: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def write(run_dir: Path, manifest: Manifest) -> None:
-    """Write it anew. The settings of an experiment's kind lie under the name of the kind."""
+    """The settings of an experiment's kind lie under the name of the kind."""
     whole = to_json(manifest)
-    if own := whole["experiment"].pop("own"):
-        whole["experiment"][manifest.experiment.kind] = own
+    if settings := whole["experiment"].pop("own"):
+        whole["experiment"][manifest.experiment.kind] = settings
     write_json(run_dir / NAME, whole)
 
 
 def read(run_dir: Path) -> Manifest:
     """The manifest of a run of trials. Raises RawDataError where it cannot be read, LabError for
     another format or a run of something else than trials."""
-    loaded = _object(run_dir)
-    experiment = loaded.get("experiment")
+    path = run_dir / NAME
+    if not path.is_file():
+        raise LabError(f"{run_dir.name} has no {NAME}: it is not a run of the lab")
+    whole = read_object(path)
+    if (known := whole.get("format")) != FORMAT:
+        text = f"format {known}" if "format" in whole else "no format"
+        raise LabError(f"{run_dir.name}/{NAME} has {text}; the lab reads format {FORMAT} only")
+    experiment = whole.get("experiment")
     if not isinstance(experiment, dict) or "concurrencies" not in experiment:
         raise LabError(
             f"{run_dir.name} is not a run of trials: only those of `make run` and `make bench` "
             "can be judged again and compared"
         )
+    experiment["own"] = experiment.pop(str(experiment.get("kind", "loads")), None) or {}
     try:
-        return from_json(Manifest, {**loaded, "experiment": _with_own(experiment)})
+        return from_json(Manifest, whole)
     except ValueError as failure:
-        raise RawDataError(run_dir / NAME, None, str(failure)) from None
-
-
-def _object(run_dir: Path) -> dict[str, Any]:
-    path = run_dir / NAME
-    if not path.is_file():
-        raise LabError(f"{run_dir.name} has no {NAME}: it is not a run of the lab")
-    loaded = read_object(path)
-    if (known := loaded.get("format")) != FORMAT:
-        text = f"format {known}" if "format" in loaded else "no format"
-        raise LabError(f"{run_dir.name}/{NAME} has {text}; the lab reads format {FORMAT} only")
-    return loaded
-
-
-def _with_own(experiment: Mapping[str, Any]) -> dict[str, Any]:
-    """An experiment with the settings of its kind in their field."""
-    kind = str(experiment.get("kind", "loads"))
-    others = {key: value for key, value in experiment.items() if key != kind}
-    return {**others, "own": experiment.get(kind) or {}}
+        raise RawDataError(path, None, str(failure)) from None

@@ -4,14 +4,11 @@ recording.json what it is of.
 collapsed.txt has a line for each stack: frames with semicolons between, a space, the weight.
 """
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 
-from lab.errors import RawDataError
 from lab.model import Recording
-from lab.store.records import UNREADABLE, read_bytes, read_json, write_json, write_text
+from lab.store.records import UNREADABLE, damaged, read_bytes, read_json, write_json, write_text
 
 NAME, STACKS, GRAPH = "recording.json", "collapsed.txt", "flamegraph.html"
 FOLDER = "recorded"
@@ -30,10 +27,10 @@ def load_or_none(raw: Path) -> Recording | None:
     """The recording of a trial; None where it has none. Raises RawDataError."""
     if not (raw / NAME).is_file():
         return None
-    found = read_json(raw / NAME, Recording)
+    recording = read_json(raw / NAME, Recording)
     try:
         lines = read_bytes(raw / STACKS).decode().split("\n")[:-1]
         parted = (line.rpartition(" ") for line in lines)
-        return copy.replace(found, stacks={stack: int(weight) for stack, _, weight in parted})
+        return copy.replace(recording, stacks={stack: int(weight) for stack, _, weight in parted})
     except UNREADABLE as failure:
-        raise RawDataError(raw / STACKS, None, f"cannot be read: {failure}") from None
+        raise damaged(raw / STACKS, failure) from None

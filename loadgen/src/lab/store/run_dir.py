@@ -1,7 +1,5 @@
 """The folder of a run: results/<UTC time>-<name>."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -4,16 +4,28 @@ The first line has the window and what was asked; every other line is one series
 its labels, its samples' times (ms since 1970) and values.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from lab.model import Observation, Series
-from lab.store.records import packed_lines, write_packed_lines
+from lab.store.records import UNREADABLE, damaged, raw_lines, write_packed_lines
 
 NAME = "series.jsonl.gz"
+
+
+class _Header(msgspec.Struct):
+    window: tuple[int, int]
+    prometheus: str = ""
+    selectors: Sequence[str] = ()
+
+
+class _Line(msgspec.Struct):
+    labels: Mapping[str, str]
+    t: tuple[int, ...]
+    v: tuple[float, ...]
 
 
 def write(
@@ -21,21 +33,16 @@ def write(
     window: tuple[float, float],
     prometheus: str,
     selectors: Sequence[str],
-    found: Iterable[Series],
+    observed: Iterable[Series],
 ) -> None:
     """Write the series of a window (seconds since 1970), as a Prometheus of that version answered
     these selectors. The same series always give the same bytes."""
-    lines: list[dict[str, Any]] = [
-        {
-            "window": [_ms(edge) for edge in window],
-            "prometheus": prometheus,
-            "selectors": list(selectors),
-        }
-    ]
-    for series in sorted(found, key=_order):
-        times = [_ms(at) for at in series.times]
-        values = [int(value) if value == int(value) else value for value in series.values]
-        lines.append({"labels": dict(sorted(series.labels.items())), "t": times, "v": values})
+    opens, closes = window
+    lines: list[object] = [_Header((_ms(opens), _ms(closes)), prometheus, selectors)]
+    for series in sorted(observed, key=_order):
+        labels = dict(sorted(series.labels.items()))
+        values = tuple(int(value) if value == int(value) else value for value in series.values)
+        lines.append(_Line(labels, tuple(map(_ms, series.times)), values))
     write_packed_lines(raw / NAME, lines)
 
 
@@ -43,19 +50,20 @@ def load(raw: Path) -> Observation:
     """The observation in a trial's raw folder. Raises RawDataError."""
     path = raw / NAME
     known: dict[tuple[float, ...], tuple[float, ...]] = {}
-    found = []
-    with packed_lines(path) as lines:
-        header: dict[str, Any] = next(lines, {})
-        opens, closes = header["window"]
+    series: list[Series] = []
+    header: _Header | None = None
+    try:
+        lines = raw_lines(path)
+        header = msgspec.json.decode(next(lines, b""), type=_Header)
         for line in lines:
-            times = tuple(at / 1000 for at in line["t"])
+            read = msgspec.json.decode(line, type=_Line)
+            times = tuple(at / 1000 for at in read.t)
             # A target's series were scraped together: one tuple of times serves them all.
-            times = known.setdefault(times, times)
-            labels = line["labels"]
-            if not all(isinstance(text, str) for text in labels.values()):
-                raise ValueError("a label is no text")
-            found.append(Series(labels, times, tuple(map(float, line["v"]))))
-        return Observation((opens / 1000, closes / 1000), tuple(found))
+            series.append(Series(read.labels, known.setdefault(times, times), read.v))
+        opens, closes = header.window
+        return Observation((opens / 1000, closes / 1000), tuple(series))
+    except UNREADABLE as failure:
+        raise damaged(path, failure, len(series) + 2 if header else None) from None
 
 
 def load_or_none(raw: Path) -> Observation | None:

@@ -4,20 +4,16 @@ A JVM stays warm until it ends, so a run need not prove again what a run before 
 file only spares time: one that is missing or cannot be read is as good as an empty one.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
 from lab.errors import RawDataError
-from lab.model import Demand, Json, Snapshot, Warmth
-from lab.store.records import UNREADABLE, from_json, json_value, read_bytes, write_json
+from lab.model import Demand, Json, Record, Snapshot, Warmth
+from lab.store.records import read_json, write_json
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Record):
     """The cost of a request at one moment, under a closed load of `connections` by `engine`.
 
     `server` was read back then, and `host` is the machine as make found it. `demand` is None where
@@ -32,8 +28,7 @@ class Cost:
     demand: Demand | None
 
 
-@dataclass(frozen=True, slots=True)
-class WarmJvm:
+class WarmJvm(Record):
     """The JVM of `server` that started at `started_ms`, proven warm on `route` under a load of
     `connections`; the warmth names the run. `cost` is the newest one."""
 
@@ -47,31 +42,23 @@ class WarmJvm:
 
 def find(path: Path, server: str, started_ms: int, route: str) -> WarmJvm | None:
     """What is known of this JVM and route; None: nothing."""
-    return next((jvm for jvm in _all(path) if _key(jvm) == (server, started_ms, route)), None)
+    known = {(jvm.server, jvm.started_ms, jvm.route): jvm for jvm in _all(path)}
+    return known.get((server, started_ms, route))
 
 
 def remember(path: Path, jvm: WarmJvm) -> None:
     """Keep this beside what is known of other JVMs and routes. A JVM of the same server that
     started at another time has ended, and is forgotten. Raises CannotWrite."""
-    kept = [
-        one
-        for one in _all(path)
-        if one.server != jvm.server or (one.started_ms == jvm.started_ms and one.route != jvm.route)
-    ]
-    write_json(path, [*kept, jvm])
+
+    def stays(known: WarmJvm) -> bool:
+        same = known.started_ms == jvm.started_ms and known.route != jvm.route
+        return known.server != jvm.server or same
+
+    write_json(path, [*filter(stays, _all(path)), jvm])
 
 
-def _key(jvm: WarmJvm) -> tuple[str, int, str]:
-    return jvm.server, jvm.started_ms, jvm.route
-
-
-def _all(path: Path) -> Iterator[WarmJvm]:
+def _all(path: Path) -> list[WarmJvm]:
     try:
-        found = json_value(read_bytes(path))
-    except (*UNREADABLE, RawDataError):
-        return
-    for one in found if isinstance(found, list) else []:
-        try:
-            yield from_json(WarmJvm, one)
-        except UNREADABLE:
-            continue
+        return read_json(path, list[WarmJvm])
+    except RawDataError:
+        return []

@@ -7,18 +7,18 @@ is the host's, and host/changes.sh puts that back.
 """
 
 import copy
-import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, cast
 
+from msgspec.structs import asdict
+
 from lab.errors import LabUnreachable
-from lab.model import Json, Remark
+from lab.model import Json, Record, Remark
 from lab.model.knobs import knobs_of, starting
-from lab.model.toxic_words import ToxicRequest, applied
-from lab.model.toxics import WHOLE_PROXY, Toxic, ToxicsInForce
+from lab.model.toxics import WHOLE_PROXY, Toxic, ToxicRequest, ToxicsInForce, applied
 from lab.store.records import from_json, read_json, write_json, writing
 from lab.system.host import Clock
 from lab.system.host_changes import HostChanges
@@ -83,7 +83,7 @@ def values_of(in_force: ToxicsInForce) -> Values:
     for proxy in in_force.proxies:
         values[proxy.name, WHOLE_PROXY] = proxy.enabled
         for toxic in proxy.toxics:
-            values[proxy.name, toxic.name] = dataclasses.asdict(toxic)
+            values[proxy.name, toxic.name] = asdict(toxic)
     return values
 
 
@@ -119,8 +119,7 @@ class Container:
         self.has = dict(wanted)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Record):
     """One thing that is not as it was `found`. `left` is every value that the run may have left it
     at. `part` is the server or the proxy."""
 
@@ -137,8 +136,7 @@ class Entry:
         return f"{self.part}/{self.name}" if self.name else self.part
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Record):
     """The file."""
 
     touched: tuple[Entry, ...]

@@ -12,8 +12,7 @@ from functools import partial
 from lab.errors import LabError, LabUnreachable
 from lab.model import Condition, Remark, ToxicState
 from lab.model.knobs import GENERATOR, GENERATOR_CPUS, STARTS_AS, starting
-from lab.model.toxic_words import parse_toxic
-from lab.model.toxics import ToxicsInForce
+from lab.model.toxics import ToxicsInForce, parse_toxic
 from lab.subject.changes import Change, Container, Journal, Toxics, after, values_of
 from lab.subject.subject import Subjects
 from lab.system.host import Clock

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from lab.errors import LabUnreachable, WordError
 from lab.model import ScriptedToxic, TrialPlan, Unwatched
-from lab.model.toxic_words import parse_toxic
+from lab.model.toxics import parse_toxic
 from lab.subject.changes import Change, Journal, Toxics, after, values_of
 from lab.system.agent import ToxicsSeen
 from lab.system.host import System

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from lab.errors import EngineError, Interrupted, LabError
-from lab.model.cpu_sets import cpus_of
+from lab.model.host_facts import cpus_of
 from lab.store.records import writing
 from lab.system.ref import REF, REF_TIMEOUT_S
 

@@ -2,7 +2,7 @@
 
 import json
 
-from lab.model.ref import Ref
+from lab.model import Ref
 
 REF = "ref"
 # It takes a second where nothing else runs.

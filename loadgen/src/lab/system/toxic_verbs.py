@@ -7,8 +7,14 @@ from typing import TextIO
 import httpx
 
 from lab.errors import LabUnreachable, harmless
-from lab.model.toxic_words import parse_none, parse_toxic
-from lab.model.toxics import WHOLE_PROXY, Proxy, Toxic, units_of
+from lab.model.toxics import (
+    TOXIC_TYPES,
+    WHOLE_PROXY,
+    Proxy,
+    Toxic,
+    parse_toxic,
+    refuse_unknown_words,
+)
 from lab.system.agent import ToxicsSeen
 from lab.system.stack import Stack
 
@@ -29,7 +35,7 @@ def run(
         if verb == "toxic":
             proxies: Sequence[Proxy] = [stack.toxiproxy.apply(parse_toxic(words))]
         else:
-            parse_none(words, verb)
+            refuse_unknown_words(words, (), verb)
             reset = verb == "toxics-reset"
             proxies = (stack.toxiproxy.reset() if reset else stack.toxiproxy.in_force()).proxies
         try:
@@ -63,6 +69,6 @@ def render(proxies: Sequence[Proxy], seen: ToxicsSeen) -> str:
 
 
 def _attributes(toxic: Toxic) -> str:
-    units = units_of(toxic.type)
+    units = {known.name: known.unit for known in TOXIC_TYPES.get(toxic.type, ())}
     values = (f"{name}={value} {units.get(name, '')}" for name, value in toxic.attributes.items())
     return ", ".join(value.rstrip() for value in values)

@@ -5,8 +5,7 @@ from urllib.parse import urlsplit
 
 from lab.errors import LabUnreachable
 from lab.model import ToxicState
-from lab.model.toxic_words import ToxicRequest
-from lab.model.toxics import Proxy, Toxic, ToxicsInForce, ToxicValue, ordered
+from lab.model.toxics import Proxy, Toxic, ToxicRequest, ToxicsInForce, ToxicValue, ordered
 from lab.system.http import MOST_BYTES, Http, NoAnswer, Part
 
 # Descriptors: open, and the limit.

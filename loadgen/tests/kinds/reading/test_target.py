@@ -302,7 +302,7 @@ def test_what_is_expected_is_a_status_or_some_of_them() -> None:
         (f'{READY}{X}method = "CONNECT"', "method=CONNECT is not allowed"),
         (f"{X}weight = 0", "weight=0 is not allowed; allowed: above 0"),
         (f'{X}weight = "many"', "Expected `float`"),
-        (f"{X}wight = 1", "has no field wight"),
+        (f"{X}wight = 1", "unknown field `wight`"),
         (f'{X}headers = {{"a b" = "c"}}', "request 1: the header 'a b', or its value"),
         (f'{X}headers = {{a = "b\\nc"}}', "request 1: the header 'a', or its value"),
         (f'{X}headers = {{content-Length = "1"}}', "the header 'content-Length'"),
@@ -324,7 +324,7 @@ def test_what_is_expected_is_a_status_or_some_of_them() -> None:
             "beside Accept-Encoding: the body may come compressed",
         ),
         (f"levers = {{pool = {{cpus = 1}}}}\n{X}", "levers: pool is not a resource; allowed: a"),
-        (f'levers = {{"server CPU" = {{}}}}\n{X}', "levers: server CPU: it is empty; allow"),
+        (f'levers = {{"server CPU" = {{}}}}\n{X}', "it is empty; allowed: variable with value"),
         (
             'levers = {"worker pool" = {variable = "A", value = 1}, '
             f'ports = {{variable = "A", value = 2}}}}\n{X}',

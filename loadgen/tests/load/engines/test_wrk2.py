@@ -1,11 +1,11 @@
 """wrk2's real output, answers worked out by hand from the captures."""
 
-import dataclasses
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import astuple
 
 from lab.errors import RawDataError, WordError
 from lab.load.engines.wrk2 import (
@@ -58,7 +58,7 @@ def test_a_healthy_open_run_gives_corrected_and_raw_percentiles(raw: Raw) -> Non
         (reading.corrected, (6.577, 6.547, 7.535, 8.31, 11.864)),
         (reading.raw, (5.711, 5.651, 6.267, 6.86, 10.856)),
     ):
-        assert dataclasses.astuple(latency) == pytest.approx(ms)
+        assert astuple(latency) == pytest.approx(ms)
     assert reading.remarks == ()
     # Counts cover the whole run and say so.
     assert reading.counts == Counts(None, 38898, 0, 0, None, None, pytest.approx(20.01))

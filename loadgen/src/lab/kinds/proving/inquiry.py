@@ -46,7 +46,7 @@ LIMITS, NEXT = "bottleneck", "next bottleneck"
 Tied = tuple[tuple[str, ...], Remark | None]
 
 
-class Asks(Struct, frozen=True):
+class Asks(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of [explain]: `pairs` of trials for each resource that is tried, at most `steps`
     resources per server. `suspect`: the resource to try first instead of the verdict's own."""
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from lab.errors import WordError
 from lab.judge.resources import RESOURCES
 from lab.kinds.reading.settings import Settings
-from lab.model import Expect, Experiment, Mode, OwnLever, Request
+from lab.model import Expect, Experiment, Mode, OwnLever, Record, Request
 from lab.model.address import LONGEST, SHAPE, parse, path_problem
 from lab.model.routes import THIS_MACHINE
 from lab.store.records import from_json
@@ -69,14 +69,13 @@ class Target:
     subject: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Record):
     """The keys of a file."""
 
     url: str
     request: tuple[Request, ...]
     ready: str | None = None
-    levers: Mapping[str, OwnLever] = field(default_factory=dict)
+    levers: Mapping[str, OwnLever] = {}
 
 
 def given(settings: Settings, folder: Path | None) -> Target | None:
@@ -222,10 +221,9 @@ def _problems(subject: Subject, address: Target, ready: str | None) -> Iterator[
         yield "ready is missing; allowed: a path that answers GET, as the first request does not"
     elif wrong := path_problem(ready):
         yield f"ready={ready} is not a path: {wrong}"
-    for resource, lever in subject.levers.items():
+    for resource in subject.levers:
         if resource not in RESOURCES:
             yield f"levers: {resource} is not a resource; allowed: {', '.join(RESOURCES)}"
-        yield from (f"levers: {resource}: {problem}" for problem in lever.problems())
     variables = Counter(lever.variable for lever in subject.levers.values() if lever.variable)
     yield from (f"levers: {name} is in {n} of them" for name, n in variables.items() if n > 1)
 

@@ -23,7 +23,7 @@ from lab.live.clock import Clock
 from lab.live.control.api import Control
 from lab.live.control.guard import Guard, page_hosts
 from lab.live.http import refuse
-from lab.model.machines import MACHINES
+from lab.model.host_facts import MACHINES
 from lab.system.agent import HOST, PORT
 from lab.system.stack import Stack, project_of
 from lab.system.tokens import PAGE, token

@@ -31,8 +31,7 @@ from lab.live.agent.watch import ToxicsWatch
 from lab.live.control.live import read_numbers
 from lab.live.http import Json, decoded
 from lab.model.knobs import KNOBS, check_knob, knobs_of
-from lab.model.toxic_words import parse_toxic
-from lab.model.toxics import STREAMS, TOXIC_TYPES, Proxy
+from lab.model.toxics import STREAMS, TOXIC_TYPES, Proxy, parse_toxic
 from lab.system.agent import Trial
 from lab.system.management import Management
 from lab.system.stack import Stack
