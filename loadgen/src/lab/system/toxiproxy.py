@@ -1,7 +1,8 @@
 """Toxiproxy's HTTP API: read the toxics in force, change them, and return the state read back."""
 
-from dataclasses import asdict
 from urllib.parse import urlsplit
+
+from msgspec.structs import asdict
 
 from lab.errors import LabUnreachable
 from lab.model import ToxicState
