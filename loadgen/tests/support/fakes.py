@@ -102,7 +102,6 @@ class FakeLab:
     # else that exports.
     foreign: set[str] = field(default_factory=set)
     scraped_jvms: set[str] = field(default_factory=set)
-    foreign_started_s: float = 1000.0
     # What a load of so many connections gets of it: answers a second, their times in turn, and how
     # long each connection waits before its next request (ms); and the share of errors.
     answers: Callable[[int], tuple[float, Sequence[float], float]] = lambda n: (5.0 * n, [200], 0)
