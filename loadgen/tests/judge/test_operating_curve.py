@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from lab.judge.compare import CONTROL
+from lab.judge.values import CONTROL
 from lab.model import Row
 from support import operating_curve
 from support.fakes import judged_row, measurement, plan, record

@@ -3,12 +3,13 @@
 import copy
 import random
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
 from lab.judge.checks import by_accident, judge, server_failures
-from lab.judge.checks.steady import DRIFTS
-from lab.judge.steps import FALSE_ALARM
+from lab.judge.checks.steady import DRIFTS, FALSE_ALARM
+from lab.judge.trial import Trial
 from lab.model import (
     Judgement,
     Observation,
@@ -20,19 +21,11 @@ from lab.model import (
     ToxicStep,
     TrialRecord,
 )
-from support.fakes import (
-    START,
-    USAGE,
-    cells,
-    latency,
-    measurement,
-    observation,
-    plan,
-    reading,
-    record,
-)
+from support.fakes import START, USAGE, latency, measurement, observation, plan, reading, record
+from support.judged import bad, check, ok, table
 
 OPENS = START.timestamp() + 10.5
+Case = tuple[TrialRecord, Reading]
 
 
 def seconds(rates: Sequence[float], latencies: Sequence[float] | None = None) -> tuple[Second, ...]:
@@ -41,155 +34,51 @@ def seconds(rates: Sequence[float], latencies: Sequence[float] | None = None) ->
     return tuple(Second(round(rps), round(rps), ms if rps else None) for rps, ms in pairs)
 
 
-def closed(rates: Sequence[float], **changes: object) -> tuple[TrialRecord, Reading]:
+def closed(rates: Sequence[float], **changes: Any) -> Case:
     """A closed load of 100 connections at 200 ms, whose seconds had these rates."""
     rps = sum(rates) / len(rates)
     said = reading(rps, float(len(rates)), corrected=None, raw=latency(), seconds=seconds(rates))
     return record(plan("closed", predicted_rps=None)), copy.replace(said, **changes)
 
 
-def opened(latencies: Sequence[float]) -> tuple[TrialRecord, Reading]:
+def opened(latencies: Sequence[float]) -> Case:
     rates = [450.0] * len(latencies)
     return record(), reading(450.0, float(len(rates)), seconds=seconds(rates, latencies))
 
 
 def judged(of: TrialRecord, said: Reading, seen: Observation | None = None) -> Judgement:
-    return judge(measurement(of, said), seen or observation())
+    return judge(Trial(measurement(of, said), seen or observation()))
 
 
 def ramp(first: float, last: float, count: int = 15) -> list[float]:
     return [first + (last - first) * at / (count - 1) for at in range(count)]
 
 
-@pytest.mark.parametrize(
-    ("rates", "said"),
-    [
-        # Slopes, whose halves differ by 10 %, and jumps.
-        (ramp(450, 540), (469, 521)),
-        (ramp(540, 450), (521, 469)),
-        ([480, 482, 478, 481] * 2 + [520, 522, 518, 519] * 2, (480, 520)),
-        ([480.0] * 7 + [520.0] * 7, (480, 520)),
-        # 5 s are enough for a slope.
-        (ramp(400, 600, 5), (425, 575)),
-    ],
+def scattering(rates: Sequence[float]) -> dict[str, Any]:
+    of, said = closed(rates, achieved_rps=500.0, samples=7500)
+    return {"record": of, "reading": said}
+
+
+def on_purpose(plan_changes: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    of, said = closed(ramp(450, 540))
+    of = copy.replace(of, plan=copy.replace(of.plan, **plan_changes), **changes)
+    return {"record": of, "reading": said}
+
+
+COLD = copy.replace(closed([1.0])[0], jit_share=0.3)
+SPIKE = Spike(100, None, calm_s=5, peak_s=5, repeats=1, tolerance=0.1, steady_s=1)
+OVERLOADED = record(plan(offered_rps=9000, predicted_rps=1000.0, concurrency=200))
+GROWING = reading(1000.0, corrected=latency(7000), seconds=seconds([1000] * 15, ramp(1000, 14_000)))
+# 6 s of 15 s answered: 40 of 100 connections busy by Little's law, in both kinds of load.
+HUNG_S = 9
+HANG = [500.0] * 6 + [0.0] * HUNG_S
+OPEN = record(plan(offered_rps=500, predicted_rps=None))
+STOPPED = record(OPEN.plan, usage=copy.replace(USAGE, window_throttled_s=9.0))
+PAUSED = [450.0] * 5 + [0.0] * 3 + [1800.0] + [450.0] * 6
+# Bursts are no hang. 100 connections, 2.5 s: all are answered at once, then nobody for 2 s.
+BURSTS = closed(
+    [100.0, 0.0, 0.0, 100.0, 0.0] * 3, raw=latency(2500), achieved_rps=40.0, samples=600
 )
-def test_goodput_that_changes_is_a_reason(rates: Sequence[float], said: tuple[int, int]) -> None:
-    (reason,) = judged(*closed(rates)).reasons
-    assert reason.code == "goodput-drift"
-    assert tuple(map(round, reason.values.values())) == said
-
-
-@pytest.mark.parametrize(
-    "rates",
-    [
-        [500, 497, 503, 499, 501] * 3,
-        ramp(490, 510),  # less than matters: 4 %
-        [500, 800, 200, 500, 790, 210, 500, 0, 900, 500, 100, 900, 500, 60],  # scatter
-        # Bursts of all connections: a second has four or five of them.
-        [500, 500, 500, 400, 500, 500, 500, 500, 400, 500, 500, 500, 500, 400],
-        [500, 300],  # single seconds
-    ],
-)
-def test_what_is_small_or_scattered_is_no_reason(rates: Sequence[float]) -> None:
-    of, said = closed(rates)
-    said = copy.replace(said, achieved_rps=500.0, samples=7500)
-    assert judged(of, said) == Judgement((), ())
-
-
-def test_latency_of_an_open_load_that_changes_is_a_reason_either_way() -> None:
-    for times, said in ((ramp(260, 200), (247, 213)), (ramp(200, 260), (213, 247))):
-        (reason,) = judged(*opened(times)).reasons
-        assert reason.code == "latency-drift"
-        assert tuple(map(round, reason.values.values())) == said
-    # A millisecond is no change.
-    assert judged(*opened(ramp(1.2, 0.4))) == Judgement((), ())
-
-
-@pytest.mark.parametrize(("length", "seen"), [(2, False), (4, True), (6, True)])
-def test_when_a_burst_fell_decides_nothing(length: int, seen: bool) -> None:
-    # Late answers for some seconds, at the start of the window or at its end. Two seconds of 15 are
-    # no trend.
-    times = [400.0 + at % 2 for at in range(length)] + [200.0 + at % 3 for at in range(15 - length)]
-    early, late = judged(*opened(times)), judged(*opened(times[::-1]))
-    assert (early.valid, late.valid) == (not seen, not seen)
-    assert by_accident(early.reasons) == by_accident(late.reasons) == seen
-
-
-def test_the_latency_of_an_overloaded_load_grows_by_nature() -> None:
-    of = record(plan(offered_rps=9000, predicted_rps=1000.0, concurrency=200))
-    times = seconds([1000] * 15, ramp(1000, 14_000))
-    judgement = judged(of, reading(1000.0, corrected=latency(7000), seconds=times))
-    assert judgement.valid
-    assert [note.code for note in judgement.notes] == ["overload"]
-
-
-def test_spikes_and_scripts_are_unsteady_on_purpose() -> None:
-    spike = Spike(100, None, calm_s=5, peak_s=5, repeats=1, tolerance=0.1, steady_s=1)
-    for changed, more in (
-        ({"spike": spike}, {"peaks": (Peak(15.5, 20.5),)}),
-        ({"script": (ToxicStep(5, {"TYPE": "down"}),)}, {}),
-    ):
-        of, said = closed(ramp(450, 540))
-        of = copy.replace(of, plan=copy.replace(of.plan, **changed), **more)
-        assert not DRIFTS & {one.code for one in judged(of, said).reasons}
-    # What has another reason is not called unsteady too.
-    of, said = closed(ramp(400, 600))
-    cold = copy.replace(of, jit_share=0.3)
-    assert [one.code for one in judged(cold, said).reasons] == ["compiling"]
-
-
-def scattered(rng: random.Random, count: int, scatter: float, memory: float) -> list[float]:
-    """Rates of a steady window; each depends on the one before by `memory` (AR(1))."""
-    state, rates = rng.gauss(0, 1), []
-    for _ in range(count):
-        state = memory * state + (1 - memory**2) ** 0.5 * rng.gauss(0, 1)
-        rates.append(1000 * (1 + scatter * state))
-    return rates
-
-
-def share(windows: int, make: Callable[[], tuple[TrialRecord, Reading]]) -> float:
-    return sum(not judged(*make()).valid for _ in range(windows)) / windows
-
-
-@pytest.mark.parametrize("count", [5, 15])
-@pytest.mark.parametrize(
-    ("scatter", "memory", "most"),
-    [
-        # The seconds of ten real trials scattered by 0 to 1.7 % (docs/method.md).
-        (0.02, 0.0, 0.002),
-        (0.02, 0.5, 0.005),
-        # At any scatter, of seconds that do not depend on each other.
-        (0.1, 0.0, FALSE_ALARM),
-        (0.05, 0.5, 0.1),
-    ],
-)
-def test_false_alarms_are_rare(count: int, scatter: float, memory: float, most: float) -> None:
-    rng = random.Random(20261122)
-
-    def window() -> tuple[TrialRecord, Reading]:
-        of, said = closed(scattered(rng, count, scatter, memory))
-        # N = X·R holds in every one.
-        return of, copy.replace(said, raw=latency(100_000 / said.achieved_rps))
-
-    windows = 400
-    # Two standard errors of the count.
-    assert share(windows, window) <= most + 2 * (most * (1 - most) / windows) ** 0.5
-
-
-@pytest.mark.parametrize(("count", "drift", "least"), [(15, 0.10, 0.95), (8, 0.2, 0.95)])
-def test_a_drift_beyond_the_margin_is_found(count: int, drift: float, least: float) -> None:
-    """With a scatter of 2 %: halves that differ by so much, by a slope or by a jump."""
-    rng = random.Random(20261122)
-
-    def window(shape: Sequence[float]) -> tuple[TrialRecord, Reading]:
-        rates = scattered(rng, count, 0.02, 0.0)
-        of, said = closed([a * b for a, b in zip(rates, shape, strict=True)])
-        return of, copy.replace(said, raw=latency(100_000 / said.achieved_rps))
-
-    assert share(50, lambda: window(ramp(1 - drift, 1 + drift, count))) >= least
-    if count > 8:
-        jump = [1.0] * (count // 2) + [1 + drift] * (count - count // 2)
-        assert share(50, lambda: window(jump)) >= least
 
 
 def counters(rates: Sequence[float | None]) -> Observation:
@@ -215,54 +104,130 @@ def counters(rates: Sequence[float | None]) -> Observation:
     )
 
 
-def test_an_engine_that_keeps_no_seconds_has_those_of_prometheus() -> None:
-    of, said = record(plan("closed", predicted_rps=None)), reading(500, corrected=None)
-    assert judged(of, said, counters([500.0] * 15)) == Judgement((), ())
-    assert judged(of, said, counters(ramp(450, 550))).reasons[0].code == "goodput-drift"
+UNCOUNTED = record(plan("closed", predicted_rps=None)), reading(500, corrected=None)
 
 
-OPEN = record(plan(offered_rps=500, predicted_rps=None))
-HUNG_S = 9
-HANG = [500.0] * 6 + [0.0] * HUNG_S
-STOPPED = "server-silent silence_s=9"
-
-
-def test_a_server_that_hangs_is_not_the_generators_fault() -> None:
-    # 6 s of 15 s answered: 40 of 100 connections busy by Little's law, in both kinds of load.
-    of, said = closed(HANG)
-    reasons = judged(of, said).reasons
-    assert server_failures(reasons) == reasons
-    assert cells(reasons) == [STOPPED]
-    assert cells(judged(OPEN, reading(200.0, seconds=seconds(HANG))).reasons) == [STOPPED]
+@table(
+    # Slopes, whose halves differ by 10 %, and jumps; 5 s are enough for a slope.
+    bad("goodput-drift first_rps=469.2", *closed(ramp(450, 540))),
+    bad("goodput-drift first_rps=520.7", *closed(ramp(540, 450))),
+    bad("goodput-drift first_rps=480.2",
+        *closed([480, 482, 478, 481] * 2 + [520, 522, 518, 519] * 2)),
+    bad("goodput-drift first_rps=480 second_rps=520", *closed([480.0] * 7 + [520.0] * 7)),
+    bad("goodput-drift first_rps=425 second_rps=575", *closed(ramp(400, 600, 5))),
+    # What is small (4 %) or scattered, single seconds, and bursts of all connections: a second has
+    # four or five of them.
+    ok(**scattering([500, 497, 503, 499, 501] * 3)),
+    ok(**scattering(ramp(490, 510))),
+    ok(**scattering([500, 800, 200, 500, 790, 210, 500, 0, 900, 500, 100, 900, 500, 60])),
+    ok(**scattering([500, 500, 500, 400, 500, 500, 500, 500, 400, 500, 500, 500, 500, 400])),
+    ok(**scattering([500, 300])),
+    # The latency of an open load, either way. A millisecond is no change.
+    bad("latency-drift first_ms=247.1", *opened(ramp(260, 200))),
+    bad("latency-drift first_ms=212.857", *opened(ramp(200, 260))),
+    ok(record=opened(ramp(1.2, 0.4))[0], reading=opened(ramp(1.2, 0.4))[1]),
+    # That of an overloaded load grows by nature.
+    ok("overload", record=OVERLOADED, reading=GROWING),
+    # Spikes and scripts are unsteady on purpose.
+    ok(**on_purpose({"spike": SPIKE}, peaks=(Peak(15.5, 20.5),))),
+    bad("script-short", *on_purpose({"script": (ToxicStep(5, {"TYPE": "down"}),)}).values()),
+    # What has another reason is not called unsteady too.
+    bad("compiling", COLD, closed(ramp(400, 600))[1]),
+    # An engine that keeps no seconds has those of Prometheus.
+    ok(record=UNCOUNTED[0], reading=UNCOUNTED[1], seen=counters([500.0] * 15)),
+    bad("goodput-drift", *UNCOUNTED, counters(ramp(450, 550))),
+    # A server that hangs is not the generator's fault.
+    bad("server-silent silence_s=9", *closed(HANG)),
+    bad("server-silent silence_s=9", OPEN, reading(200.0, seconds=seconds(HANG))),
     # Too few answers for a percentile are the server's doing as well.
-    of, said = closed([60.0] + [0.0] * 14)
-    assert cells(judged(of, said).reasons) == ["server-silent silence_s=14"]
+    bad("server-silent silence_s=14", *closed([60.0] + [0.0] * 14)),
+    # A hang is also seen by Prometheus. It came back: 100 requests were waiting, and are answered
+    # at once.
+    bad("server-silent", OPEN, reading(200.0), counters([500.0] * 6 + [None] * HUNG_S)),
+    bad("server-silent", OPEN, reading(300.0),
+        counters([500.0] * 5 + [None] * 6 + [600.0] + [500.0] * 3)),
+    # A generator that lost its rate does not blame the server.
+    bad("generator-short", OPEN, reading(300.0, seconds=seconds([300.0] * 15))),
+    # A pause whose answers all came is a note: corrected latencies show the whole pause.
+    ok("server-paused silence_s=3", reading=reading(450.0, seconds=seconds(PAUSED))),
+    ok(record=BURSTS[0], reading=BURSTS[1]),
+)  # fmt: skip
+def test_a_window(line: Any) -> None:
+    check(line)
 
 
-def test_a_hang_is_also_seen_by_prometheus() -> None:
-    gone = counters([500.0] * 6 + [None] * HUNG_S)
-    # It came back: 100 requests were waiting, and are answered at once.
-    back = counters([500.0] * 5 + [None] * 6 + [600.0] + [500.0] * 3)
-    for rps, seen in ((200.0, gone), (300.0, back)):
-        [reason] = judged(OPEN, reading(rps), seen).reasons
-        assert reason.code == "server-silent"
+def test_a_hang_is_the_servers_finding_where_the_generator_did_its_part() -> None:
+    reasons = judged(*closed(HANG)).reasons
+    assert server_failures(reasons) == reasons
+    stopped = judged(STOPPED, reading(200.0, seconds=seconds(HANG))).reasons
+    assert [reason.code for reason in stopped] == ["generator-throttled", "generator-short"]
 
 
-def test_a_generator_that_lost_its_rate_does_not_blame_the_server() -> None:
-    [reason] = judged(OPEN, reading(300.0, seconds=seconds([300.0] * 15))).reasons
-    assert reason.code == "generator-short"
-    stopped = record(OPEN.plan, usage=copy.replace(USAGE, window_throttled_s=9.0))
-    reasons = judged(stopped, reading(200.0, seconds=seconds(HANG))).reasons
-    assert [one.code for one in reasons] == ["generator-throttled", "generator-short"]
+@pytest.mark.parametrize(("length", "seen"), [(2, False), (4, True), (6, True)])
+def test_when_a_burst_fell_decides_nothing(length: int, seen: bool) -> None:
+    # Late answers for some seconds, at the start of the window or at its end. Two seconds of 15 are
+    # no trend.
+    times = [400.0 + at % 2 for at in range(length)] + [200.0 + at % 3 for at in range(15 - length)]
+    early, late = judged(*opened(times)), judged(*opened(times[::-1]))
+    assert (early.valid, late.valid) == (not seen, not seen)
+    assert by_accident(early.reasons) == by_accident(late.reasons) == seen
 
 
-def test_a_pause_whose_answers_all_came_is_a_note_and_bursts_are_none() -> None:
-    # An open load catches up: its corrected latencies tell the whole pause.
-    rates = [450.0] * 5 + [0.0] * 3 + [1800.0] + [450.0] * 6
-    said = reading(450.0, seconds=seconds(rates))
-    [paused] = judged(record(), said).notes
-    assert paused.cell == "server-paused silence_s=3"
-    # Bursts are no hang. 100 connections, 2.5 s: all are answered at once, then nobody for 2 s.
-    rates = [100.0, 0.0, 0.0, 100.0, 0.0] * 3
-    of, said = closed(rates, raw=latency(2500), achieved_rps=40.0, samples=600)
-    assert judged(of, said) == Judgement((), ())
+def scattered(rng: random.Random, count: int, scatter: float, memory: float) -> list[float]:
+    """Rates of a steady window; each depends on the one before by `memory` (AR(1))."""
+    state, rates = rng.gauss(0, 1), []
+    for _ in range(count):
+        state = memory * state + (1 - memory**2) ** 0.5 * rng.gauss(0, 1)
+        rates.append(1000 * (1 + scatter * state))
+    return rates
+
+
+def balanced(rates: Sequence[float]) -> Case:
+    """N = X·R holds."""
+    of, said = closed(rates)
+    return of, copy.replace(said, raw=latency(100_000 / said.achieved_rps))
+
+
+def share(windows: int, make: Callable[[], Case]) -> float:
+    """How many of so many windows are called unsteady."""
+    alarms = sum(not judged(*make()).valid for _ in range(windows))
+    return alarms / windows
+
+
+@pytest.mark.parametrize("count", [5, 15])
+@pytest.mark.parametrize(
+    ("scatter", "memory", "most"),
+    [
+        # The seconds of ten real trials scattered by 0 to 1.7 % (docs/method.md).
+        (0.02, 0.0, 0.002),
+        (0.02, 0.5, 0.005),
+        # At any scatter, of seconds that do not depend on each other.
+        (0.1, 0.0, FALSE_ALARM),
+        (0.05, 0.5, 0.1),
+    ],
+)
+def test_false_alarms_are_rare(count: int, scatter: float, memory: float, most: float) -> None:
+    rng, windows = random.Random(20261122), 400
+    found = share(windows, lambda: balanced(scattered(rng, count, scatter, memory)))
+    # Two standard errors of the count.
+    assert found <= most + 2 * (most * (1 - most) / windows) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("count", "shape"),
+    [
+        (15, ramp(0.9, 1.1)),
+        (15, [1.0] * 7 + [1.1] * 8),
+        (8, ramp(0.8, 1.2, 8)),
+    ],
+)
+def test_a_drift_beyond_the_margin_is_found(count: int, shape: Sequence[float]) -> None:
+    """With a scatter of 2 %: halves that differ by so much, by a slope or by a jump."""
+    rng = random.Random(20261122)
+
+    def window() -> Case:
+        rates = scattered(rng, count, 0.02, 0.0)
+        return balanced([a * b for a, b in zip(rates, shape, strict=True)])
+
+    assert share(50, window) >= 0.95
+    assert {"goodput-drift", "latency-drift"} == DRIFTS

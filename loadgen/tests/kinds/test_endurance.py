@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lab.errors import WordError
-from lab.judge.heap import AFTER, heap_after_collections
+from lab.judge.metrics import HEAP_AFTER, heap_after_collections
 from lab.kinds.endurance import LIVE_HEAP, OF_SERVER, Endurance, design, findings, in_parts
 from lab.kinds.kind import Outcome
 from lab.model import Experiment, Grown, Observation, Row, Series, TrialPlan, WarmCycle, Warmth
@@ -100,9 +100,9 @@ def keep(
     loaded = {opens + s: number * 310 + 10 + s for s in range(-5, LEG_S + 6)}
     found = [
         line("process_resident_memory_bytes", {at: resident(x) for at, x in loaded.items()}),
-        line(AFTER, dict.fromkeys(loaded, 0.0), pool="G1 Eden Space"),
-        line(AFTER, dict.fromkeys(loaded, 2e6), pool="G1 Survivor Space"),
-        line(AFTER, {at: old_after(x) for at, x in loaded.items()}, pool="G1 Old Gen"),
+        line(HEAP_AFTER, dict.fromkeys(loaded, 0.0), pool="G1 Eden Space"),
+        line(HEAP_AFTER, dict.fromkeys(loaded, 2e6), pool="G1 Survivor Space"),
+        line(HEAP_AFTER, {at: old_after(x) for at, x in loaded.items()}, pool="G1 Old Gen"),
         line(USED, {at: x * 1e6 for at, x in loaded.items()}, pool="G1 Eden Space"),
         line(USED, {at: old(x) for at, x in loaded.items()}, pool="G1 Old Gen"),
         # One file more in each minute.
@@ -293,8 +293,8 @@ def pool(name: str, pool: str, *values: float) -> Series:
 
 
 G1 = (
-    pool(AFTER, "G1 Eden Space", 0, 0), pool(AFTER, "G1 Survivor Space", 4, 5),
-    pool(AFTER, "G1 Old Gen", 1, 1), pool(USED, "G1 Eden Space", 70, 80),
+    pool(HEAP_AFTER, "G1 Eden Space", 0, 0), pool(HEAP_AFTER, "G1 Survivor Space", 4, 5),
+    pool(HEAP_AFTER, "G1 Old Gen", 1, 1), pool(USED, "G1 Eden Space", 70, 80),
     pool(USED, "G1 Old Gen", 10, 20), pool(USED, "Metaspace", 7, 7),
 )  # fmt: skip
 
@@ -304,8 +304,8 @@ G1 = (
     [
         (G1, ((1.0, 14), (2.0, 25))),
         ((), ()),
-        ((pool(AFTER, "Shenandoah", 4, 5),), ((1.0, 4.0), (2.0, 5.0))),
-        ((pool(AFTER, "Survivor Space", 4, 5), pool(AFTER, "Tenured Gen", 4, 5)), ()),
+        ((pool(HEAP_AFTER, "Shenandoah", 4, 5),), ((1.0, 4.0), (2.0, 5.0))),
+        ((pool(HEAP_AFTER, "Survivor Space", 4, 5), pool(HEAP_AFTER, "Tenured Gen", 4, 5)), ()),
     ],
     ids=["survivors and the old generation now", "no pool", "one pool", "pools that are half seen"],
 )

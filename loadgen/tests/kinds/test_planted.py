@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kinds.conftest import SHIPPED, Files, refusal
-from lab.judge.grouping import loads
 from lab.kinds.cases import Case
 from lab.kinds.kind import Outcome, settings_of
 from lab.kinds.plans import of_file
@@ -92,10 +91,6 @@ def test_rounds_of_a_case_are_one_load_and_other_cases_are_not() -> None:
         row(plan, achieved_rps=rps[plan.arm or ""], predicted_rps=rps[plan.arm or ""] + 1)
         for plan in plans(of(narrow, slow, servers=("a",), launches=3))
     ]
-    assert [(one.lane, one.closed_rps and one.closed_rps.median, one.bound_rps, one.trials)
-            for one in loads(rows)] == [
-        ("a@narrow-r2", 320.0, 321.0, 3), ("a@slow", 100.0, 101.0, 3),
-    ]  # fmt: skip
     found = shown_loads(rows, {one.trial: NONE_OF_IT for one in rows})
     assert [(one.lane, len(one.verdicts), one.expected(goodput)) for one in found] == [
         ("a@narrow-r2", 3, 320.0),

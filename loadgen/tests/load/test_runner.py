@@ -14,9 +14,9 @@ import pytest
 
 from lab.errors import CannotWrite, Interrupted, RawDataError, WordError
 from lab.judge.checks import data, judge
-from lab.judge.checks.check import Evidence
 from lab.judge.checks.load import wrk2_bursts
 from lab.judge.predict import Prediction
+from lab.judge.trial import UNOBSERVED, Trial
 from lab.load.engines.base import StartCheck
 from lab.load.engines.pacer import OUTPUT, Pacer
 from lab.load.measure import RECORD, measure
@@ -41,7 +41,7 @@ from lab.subject.changes import Journal
 from lab.system.observe import observe
 from lab.system.stack import Stack
 from support import pacer
-from support.fakes import START, FakeEngine, FakeLab, cells, plan, record, toxic
+from support.fakes import START, FakeEngine, FakeLab, cells, measurement, plan, record, toxic
 from support.system import FakeSystem
 
 # The fake engine's window opens 10 s after its start and lasts 15 s.
@@ -84,7 +84,9 @@ class Lab:
 
     def judged(self, of: TrialPlan | None = None) -> Judgement:
         self.run(of)
-        return judge(measure(self.raw, [self.fake.engine]), load_or_none(self.raw))
+        return judge(
+            Trial(measure(self.raw, [self.fake.engine]), load_or_none(self.raw) or UNOBSERVED)
+        )
 
     @property
     def system(self) -> FakeSystem:
@@ -279,7 +281,7 @@ def test_clocks_that_agree_are_recorded(lab: Lab) -> None:
 def test_clocks_are_apart_by_more_than_an_answer_took(
     clocks: tuple[ClockOffset, ...], apart: list[str]
 ) -> None:
-    found = cells(data.clocks_apart(Evidence(record(clocks=clocks), None)))
+    found = cells(data.clocks_apart(Trial(measurement(record(clocks=clocks)))))
     assert [re.findall(r"offset_s=(\S+)", cell)[0] for cell in found] == apart
 
 
@@ -376,7 +378,9 @@ def test_a_peak_tells_what_its_own_engine_did(lab: Lab) -> None:
     record = lab.run(SPIKED)
     told = Peak(21.7, 24.0, connections=12, untried=58.0, sent=40, late_p95_ms=0.0)
     assert record.peaks == (Peak(14.0, 17.0), told)
-    reasons = judge(measure(lab.raw, [lab.fake.engine]), load_or_none(lab.raw)).reasons
+    reasons = judge(
+        Trial(measure(lab.raw, [lab.fake.engine]), load_or_none(lab.raw) or UNOBSERVED)
+    ).reasons
     assert cells(reasons)[-2:] == [
         "spike-flawed spike=2 length_s=2.3 planned_s=3",
         "spike-flawed spike=2 untried=58 extra=70",

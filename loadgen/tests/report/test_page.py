@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import asdict
 
 from lab.app.derive import derive
+from lab.judge import trial as judging
 from lab.judge.checks import judge
 from lab.judge.resources import RESOURCES
 from lab.load.measure import measure
@@ -62,7 +63,9 @@ def trial(run_dir: Path) -> Trial:
     """A run's first, without what limited it."""
     measured = measure(run_dir / FIRST, [Drawing()])
     row = replace(judged_row("r", measured), valid=True)
-    return Trial(measured, judge(measured), Verdict(NONE, STRONG, "none", EXCESS), row)
+    return Trial(
+        measured, judge(judging.Trial(measured)), Verdict(NONE, STRONG, "none", EXCESS), row
+    )
 
 
 def write_series(run_dir: Path) -> None:

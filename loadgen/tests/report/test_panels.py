@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from lab.judge.thread_times import RUN
+from lab.judge.metrics import RUN
 from lab.model import Observation, Series, SeriesError
 from lab.report.page.panels import PANELS, Line, observed
 from support.repo import REPO

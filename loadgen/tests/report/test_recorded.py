@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.judge.hot_difference import Side, side_of
+from lab.judge.hot import Side, side_of
 from lab.model import ALLOC, CPU, LOCK, RECORDED, Recording, Row
 from lab.report.markdown import markdown
 from lab.report.page.flamegraph import page

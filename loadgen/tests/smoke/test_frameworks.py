@@ -3,7 +3,7 @@
 import contextlib
 import os
 
-from lab.judge.fairness import compare
+from lab.judge.same_lab import fairness
 from lab.kinds.reading.words import server_lists
 from lab.subject.lab_server import LabServer
 from lab.system.stack import Stack
@@ -31,7 +31,7 @@ def test_a_measured_lane_has_a_row_that_can_be_trusted() -> None:
 
 def test_no_lane_has_other_limits() -> None:
     with contextlib.closing(Stack(os.environ["LAB_SECRET"])) as stack:
-        assert not compare({lane: LabServer(lane, stack).snapshot() for lane in LANES}).unequal
+        assert not fairness({lane: LabServer(lane, stack).snapshot() for lane in LANES}).unequal
     record = Run("frameworks").manifest
     assert set(record.servers) == LANES
     assert not record.fairness.unequal

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lab.judge.quantities import HOST_CROWDED
 from lab.judge.resources.worker_pool import CPUS_LEFT
+from lab.judge.trial import HOST_CROWDED
 from support.dashboards import lab
 from support.stored import Query, Run, Values, is_trusted, offered_routes
 

@@ -17,10 +17,10 @@ from msgspec.structs import asdict
 
 from lab.errors import RawDataError
 from lab.judge.checks import judge
-from lab.judge.cpu_split import CPUS, USED, cpu_split
+from lab.judge.metrics import CPUS, RUN, RUNQ, USED
 from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
-from lab.judge.thread_times import RUN, RUNQ
+from lab.judge.trial import Trial
 from lab.load.engines import Engine, Schedule
 from lab.load.engines.base import StartCheck
 from lab.load.engines.pacer_output import Line
@@ -36,8 +36,6 @@ from lab.model import (
     Row,
     Series,
     Snapshot,
-    ThreadTimes,
-    TimeSplit,
     ToxicState,
     TrialPlan,
     TrialRecord,
@@ -536,10 +534,9 @@ def measurement(of: TrialRecord | None = None, said: Reading | None = None) -> M
 
 def judged_row(run: str, whole: Measurement) -> Row:
     """The row of a measurement of whose window nothing was stored."""
-    judgement = judge(whole)
-    verdict = verdict_of(whole, judgement, None)
-    split = cpu_split(whole, None)
-    return row_of(run, whole, judgement, verdict, split, TimeSplit(), ThreadTimes())
+    trial = Trial(whole)
+    trial = replace(trial, judgement=judge(trial))
+    return row_of(run, trial, verdict_of(trial))
 
 
 def cells(remarks: Iterable[Remark]) -> list[str]:

@@ -3,10 +3,10 @@
 import copy
 
 from lab.judge.resources import verdict_of
+from lab.judge.trial import Trial
 from lab.model import (
     Demand,
     Exported,
-    Judgement,
     Observation,
     Series,
     Snapshot,
@@ -70,4 +70,4 @@ def judged(
     late = None if think_ms is None else flat(think_ms)
     answers = latency(raw_ms)
     whole = measurement(of, reading(rps, raw=answers, corrected=answers, late=late))
-    return verdict_of(whole, Judgement((), ()), Observation((OPENS, CLOSES), series))
+    return verdict_of(Trial(whole, Observation((OPENS, CLOSES), series)))

@@ -41,9 +41,9 @@ from typing import Any
 
 import msgspec
 
-from lab.judge.compare import Values
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
 from lab.judge.intervals import CONFIDENCE, Interval, median_of
+from lab.judge.values import Values
 from lab.kinds.kind import Outcome, settings_of
 from lab.kinds.objective import Objective
 from lab.kinds.registry import kind_of

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from lab.judge.capacity import NEAR, Estimate
-from lab.judge.quantities import KEPT_UP
+from lab.judge.trial import KEPT_UP
 from lab.kinds.objective import Objective
 from lab.kinds.search import HALF, OFTEN, Search, capacities, next_load
 from lab.load.engines.pacer import LEAST_WINDOW_S, SETTLED

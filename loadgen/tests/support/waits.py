@@ -5,8 +5,9 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from lab.judge.metrics import PROCESS_RUN, PROCESS_RUNQ, RUN, RUNQ
 from lab.judge.resources import verdict_of
-from lab.judge.thread_times import PROCESS_RUN, PROCESS_RUNQ, RUN, RUNQ
+from lab.judge.trial import Trial
 from lab.model import Judgement, Observation, Second, Series, Usage, Verdict
 from support.fakes import flat, latency, measurement, plan, reading, record
 from support.series import CLOSES, OPENS, counter, gauge, mean_time
@@ -116,4 +117,6 @@ def waited(
     series = {key(one): one for one in (*QUIET, *times(rps, **ms), *run_queues(at or {}), *more)}
     whole = measurement(copy.replace(of, before=before), said)
     judgement = Judgement(reasons, (), others_cpu=others)
-    return verdict_of(whole, judgement, Observation((OPENS, CLOSES), tuple(series.values())))
+    return verdict_of(
+        Trial(whole, Observation((OPENS, CLOSES), tuple(series.values())), judgement=judgement)
+    )

@@ -1,15 +1,13 @@
 """Windows made by hand, as Prometheus would have them, and the verdict on a trial in one."""
 
 import copy
-import dataclasses
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from lab.judge.resources import verdict_of
+from lab.judge.trial import Trial
 from lab.model import (
     Demand,
     Judgement,
@@ -17,6 +15,7 @@ from lab.model import (
     Observation,
     Remark,
     Series,
+    Spread,
     ToxicState,
     Usage,
     Verdict,
@@ -26,6 +25,8 @@ from support.fakes import IDENTITY, latency, measurement, plan, reading, record
 from support.series import CLOSES, OPENS, counter, gauge, mean_time
 
 SERVER = "a"
+MINE = {"server": SERVER}
+REQUEST = {**MINE, "route": "/downstream"}
 Labels = tuple[tuple[str, str], ...]
 
 QUIET = (
@@ -65,7 +66,7 @@ def seen(*changed: Series, without: str = "") -> Observation:
 
 
 def judged(
-    observation: Observation | None,
+    observation: Observation,
     *,
     rps: float = 500.0,
     errors: int = 0,
@@ -75,6 +76,7 @@ def judged(
     late: Latency | None = None,
     settings: Mapping[str, object] | None = None,
     toxics: ToxicState | None = None,
+    spread: Spread | None = None,
     jdk: str = IDENTITY.jdk,
     cpus: int = IDENTITY.cpus,
     usage: Usage | None = None,
@@ -92,6 +94,7 @@ def judged(
     before = copy.replace(
         of.before,
         toxics=toxics or of.before.toxics,
+        spread=spread,
         identity=copy.replace(IDENTITY, jdk=jdk, cpus=cpus),
         settings={**of.before.settings, **(settings or {})},
     )
@@ -99,43 +102,49 @@ def judged(
     counts = copy.replace(reading(rps).counts, http_errors=errors)
     said = reading(rps, pause_s=pause_s, counts=counts, **latencies)
     whole = measurement(copy.replace(of, before=before), said)
-    return verdict_of(whole, Judgement(reasons, ()), observation)
+    return verdict_of(Trial(whole, observation, judgement=Judgement(reasons, ())))
+
+
+def gauges(prefix: str, **values: float) -> list[Series]:
+    return [gauge(f"{prefix}{name}", value, **MINE) for name, value in values.items()]
+
+
+def calls(outcome: str, rate: float) -> Series:
+    return counter("lab_downstream_calls_total", rate, outcome=outcome, **MINE)
+
+
+def times(mean_ms: float, p95_ms: float) -> Latency:
+    return Latency(mean_ms, mean_ms, p95_ms, p95_ms, p95_ms)
+
+
+def cpu(busy: float | None, waited_s: float = 0.1, slices: int = 1000, **more: float) -> Usage:
+    return Usage(1.0, 1.0, busy, 0.0, waited_s, slices, **more)
 
 
 def pool(size: int, waiting: float, held_s: float) -> list[Series]:
     """A pool with all its threads busy: by Little's law each waits for waiting × held / size."""
-    request = {"server": SERVER, "route": "/downstream"}
+    name = "lab_http_request_seconds"
     return [
-        gauge("lab_worker_pool_size", size, server=SERVER),
-        gauge("lab_worker_pool_active", size, server=SERVER),
-        gauge("lab_worker_pool_queue_depth", waiting, server=SERVER),
-        *mean_time("lab_http_request_seconds", waiting * held_s / size, phase="queue", **request),
-        *mean_time("lab_http_request_seconds", held_s, phase="service", **request),
+        *gauges("lab_worker_pool_", size=size, active=size, queue_depth=waiting),
+        *mean_time(name, waiting * held_s / size, phase="queue", **REQUEST),
+        *mean_time(name, held_s, phase="service", **REQUEST),
     ]
 
 
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """A line of a table of verdicts: a name, what judges, and what it must name."""
-
-    name: str
-    judge: Callable[[], Verdict]
-    expected: tuple[str, str] = ("", "")
-
-    def gives(self, bottleneck: str, strength: str = "") -> ParameterSet:
-        """The line with its answer."""
-        expected = bottleneck, strength
-        return pytest.param(copy.replace(self, expected=expected), id=self.name)
-
-    def check(self) -> Verdict:
-        found = self.judge()
-        assert (found.bottleneck, found.strength) == self.expected, (found.shares, found.excess)
-        return found
+# A name, series beside those of a quiet window, figures of `judged`, what is named, how surely.
+Line = tuple[str, Iterable[Series], Mapping[str, Any], str, str]
 
 
-def case(name: str, *series: Series, without: str = "", **changes: Any) -> Case:
-    """A quiet window but for these series, and the changes of `judged`."""
-    return Case(name, partial(judged, seen(*series, without=without), **changes))
+def table(lines: Iterable[Line]) -> pytest.MarkDecorator:
+    """A table of verdicts, for `check`. `without` among the figures leaves series out."""
+    return pytest.mark.parametrize("line", [pytest.param(line, id=line[0]) for line in lines])
+
+
+def check(line: Line) -> None:
+    _, series, figures, *expected = line
+    figures = dict(figures)
+    observed = seen(*series, without=figures.pop("without", ""))
+    assert named(observed, **figures) == tuple(expected)
 
 
 def named(observed: Observation | None, **changes: Any) -> tuple[str, str]:

@@ -16,8 +16,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from lab.judge.checks import by_accident, judge
-from lab.judge.checks.steady import DRIFTS
-from lab.judge.steps import FALSE_ALARM
+from lab.judge.checks.steady import DRIFTS, FALSE_ALARM
+from lab.judge.trial import Trial
 from lab.model import Latency, Second
 from support.fakes import latency, measurement, observation, plan, reading, record
 
@@ -55,7 +55,7 @@ def test_independent_latencies_are_one_state(latencies: Latencies, rps: int, win
             reading(float(rps), float(window_s)),
             seconds=tuple(Second(rps, rps, float(mean)) for mean in means),
         )
-        reasons = judge(measurement(of, said), observation()).reasons
+        reasons = judge(Trial(measurement(of, said), observation())).reasons
         alarms += bool(DRIFTS & {one.code for one in reasons})
     assert alarms / WINDOWS <= MOST
 
@@ -80,7 +80,7 @@ def again(rng: Generator, burst_s: float, length_s: float, late_ms: float) -> bo
         seconds=tuple(seconds),
     )
     of_load = record(plan("open", concurrency=1000, predicted_rps=None))
-    return by_accident(judge(measurement(of_load, said), observation()).reasons)
+    return by_accident(judge(Trial(measurement(of_load, said), observation())).reasons)
 
 
 def test_a_burst_has_a_trial_measured_again_as_often_late_as_early() -> None:
@@ -110,7 +110,7 @@ def test_an_even_overload_is_seldom_taken_for_an_accident() -> None:
             due=450 * 15,
             seconds=tuple(Second(int(one), int(one), 900.0) for one in answers),
         )
-        reasons = judge(measurement(of_load, said), observation()).reasons
+        reasons = judge(Trial(measurement(of_load, said), observation())).reasons
         unsteady += bool(DRIFTS & {one.code for one in reasons})
     # The 1 % that the check promises, and two standard errors of such a count.
     assert unsteady <= 0.01 * windows + 2 * (0.01 * windows) ** 0.5

@@ -11,16 +11,15 @@ from random import Random
 
 import pytest
 
-from lab.judge.checks.check import Evidence
 from lab.judge.checks.load import backlog
 from lab.judge.predict import most_beyond, predict, rate_error
-from lab.judge.quantities import overloaded
+from lab.judge.trial import Trial
 from lab.model import WarmCycle
 from lab.model.routes import parse
 from lab.subject.jvm import SPREAD as WARM_SPREAD
 from lab.subject.jvm import by_draw_ms
 from support.drawn_delay import SPREAD, draw_s, drawn
-from support.fakes import latency, plan, reading, record
+from support.fakes import latency, measurement, plan, reading, record
 from support.queueing import Request, closed_load, open_load
 
 CALL = parse("/downstream")
@@ -55,9 +54,8 @@ def test_without_a_queue_the_tail_is_the_predicted_one(workers: int | None) -> N
     rng = Random(1)
     done = measured(closed_load(200, workers or 200, lambda: draw_s(rng), UNTIL_S))
     prediction = predict("/downstream", 200, None, drawn(workers))
-    # 120,000 answers: a standard error of 0.4 % at p95, and of 0.8 % at p99.
+    # 120,000 answers: a standard error of 0.4 %.
     assert percentile_ms(done, 0.95) == pytest.approx(prediction.expected_p95_ms, rel=0.015)
-    assert percentile_ms(done, 0.99) == pytest.approx(prediction.expected_p99_ms, rel=0.03)
 
 
 def test_in_a_queue_the_tail_is_another_one() -> None:
@@ -93,8 +91,9 @@ def test_an_open_load_is_seldom_off_its_rate_by_its_draws(rate: int, window_s: i
     of = record(plan(concurrency=1000, offered_rps=rate, route="/downstream"), before=drawn(None))
     for at in range(5, 290, window_s):
         answers = sum(at <= one.end_s < at + window_s for one in done)
-        said = reading(answers / window_s, window_s, raw=latency(200))
-        off += overloaded(of, said) or bool(backlog(Evidence(of, said)))
+        whole = reading(answers / window_s, window_s, raw=latency(200))
+        trial = Trial(measurement(of, whole))
+        off += trial.overloaded or bool(backlog(trial))
     # It is 2 of 19, and 24 of 57, where what the edges cut off is not allowed for.
     assert off == 0
 

@@ -11,15 +11,13 @@ from pathlib import Path
 
 from lab.app.as_measured import as_measured, start_of
 from lab.errors import LabError, RawDataError
+from lab.judge import trial as judging
 from lab.judge.checks import judge
 from lab.judge.checks.data import damaged
 from lab.judge.compare import lanes
-from lab.judge.cpu_split import cpu_split
 from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
 from lab.judge.ruler import drift
-from lab.judge.thread_times import thread_times
-from lab.judge.time_split import time_split
 from lab.kinds.kind import Kind, Outcome
 from lab.kinds.loads import arms_of
 from lab.kinds.registry import kind_of
@@ -90,14 +88,11 @@ def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]
             reading = replace(measurement.reading, remarks=(*measurement.reading.remarks, said))
             measurement = replace(measurement, reading=reading)
     start = start_of(measured, measurement.record.plan)
-    judgement = judge(measurement, observation, start)
-    verdict = verdict_of(measurement, judgement, observation)
-    split = cpu_split(measurement, observation)
-    times = time_split(measurement, observation)
-    threads = thread_times(measurement.record.plan.server, observation)
-    host = host_id(measured.host)
-    row = row_of(measured.run, measurement, judgement, verdict, split, times, threads, host)
-    return Trial(measurement, judgement, verdict, row)
+    judged = judging.Trial(measurement, observation or judging.UNOBSERVED, start)
+    judged = replace(judged, judgement=judge(judged))
+    verdict = verdict_of(judged)
+    row = row_of(measured.run, judged, verdict, host_id(measured.host))
+    return Trial(measurement, judged.judgement, verdict, row)
 
 
 def _own(measurement: Measurement, raw: Path) -> Measurement:

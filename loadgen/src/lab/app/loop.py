@@ -19,7 +19,6 @@ from lab.app.run_record import ending, go_on, warn
 from lab.app.tools import Tools
 from lab.errors import LabUnreachable, RawDataError
 from lab.judge.checks import data, state
-from lab.judge.fairness import reasons
 from lab.kinds import order
 from lab.kinds.kind import recorded
 from lab.kinds.loads import arms_of
@@ -176,7 +175,7 @@ class Loop:
             warmth=prepared.warmth,
             prediction=prediction,
             engine_version=tools.chosen.versions[plan.engine],
-            unequal=reasons(prepared.common),
+            unequal=state.unequal(prepared.common),
             notes=self._answers(plan),
         )
         runner.trial(copy.replace(plan, predicted_rps=prediction.rps), known, raw)

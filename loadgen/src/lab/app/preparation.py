@@ -10,9 +10,9 @@ from lab.app.quiet import Quiet
 from lab.app.tools import Tools
 from lab.errors import LabUnreachable
 from lab.judge.checks import state
-from lab.judge.fairness import compare
 from lab.judge.predict import Prediction, predict
 from lab.judge.ruler import demand_of
+from lab.judge.same_lab import fairness
 from lab.kinds.registry import kind_of
 from lab.load.runner import RESTART_S, Runner
 from lab.model import (
@@ -147,12 +147,12 @@ class Preparation:
         compared with none."""
         if kind_of(self.experiment).changes_lab or plan.condition != AS_IT_IS:
             before = self.runner.snapshot(plan.server)
-            return before, compare({plan.server: before})
+            return before, fairness({plan.server: before})
         servers = self.experiment.servers
         others = {server: self._other(server) for server in servers if server != plan.server}
         now = {**others, plan.server: self.runner.snapshot(plan.server)}
         known = {server: one for server in servers if (one := now[server]) is not None}
-        common = compare(known)
+        common = fairness(known)
         if len(known) == len(servers):
             self.common = common
         return known[plan.server], common

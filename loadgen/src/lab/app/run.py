@@ -11,7 +11,8 @@ from lab.app.loop import Loop
 from lab.app.run_record import begin
 from lab.app.tools import Lab, Stages, Tools
 from lab.errors import WordError
-from lab.judge.fairness import compare, reasons
+from lab.judge.checks.state import unequal
+from lab.judge.same_lab import fairness
 from lab.kinds import order
 from lab.kinds.kind import recorded
 from lab.kinds.registry import kind_of
@@ -88,7 +89,7 @@ def run(
     common = _common(experiment, snapshots)
     for line in (
         *notes,
-        *(f"warning: no row will be valid: {remarks.text(r)}" for r in reasons(common)),
+        *(f"warning: no row will be valid: {remarks.text(r)}" for r in unequal(common)),
     ):
         lab.console.print(line)
     run_dir, record = begin(
@@ -161,7 +162,7 @@ def _wrong_answers(
 
 def _common(experiment: Experiment, snapshots: Mapping[str, Snapshot]) -> Fairness:
     """The settings that the servers share. If trials change the lab, servers are not compared."""
-    common = compare(snapshots)
+    common = fairness(snapshots)
     if kind_of(experiment).changes_lab:
         common = copy.replace(common, unequal={})
     return common

@@ -18,9 +18,16 @@ from lab.app.derive import judged_again
 from lab.app.run_record import shown
 from lab.errors import LabError, WordError
 from lab.judge import compare
-from lab.judge.fairness import between_models
 from lab.judge.grouping import lane_of
-from lab.judge.same_lab import PARTS, Difference, Kind, between_labs, between_snapshots, services
+from lab.judge.same_lab import (
+    PARTS,
+    Difference,
+    Kind,
+    between_labs,
+    between_models,
+    between_snapshots,
+    services,
+)
 from lab.kinds.loads import arms_of
 from lab.kinds.registry import kind_of
 from lab.load.engines import Engine

@@ -15,18 +15,18 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from copy import replace
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations, pairwise
 from statistics import NormalDist
 
 CONFIDENCE = 0.95
-# A median of fewer values has no interval of 95 %. The ratio of two sides could have an interval
-# from four values each. It needs as many here, so that one rule holds for everything about
-# launches.
+# A median of fewer values has no interval of 95 %. The ratio of two sides could have one from four
+# values each; it needs as many here, so that one rule holds for everything about launches.
 LEAST_VALUES = 6
 # Sen's interval rests on a normal approximation, which is good from about ten values on.
 LEAST_TIMES = 10
-# The confidence by which Sen's interval of a slope is made, so that it holds the true slope 95 % of
-# the time where neighbours depend on each other. Chosen by the simulation in test_intervals.py.
+# That of Sen's interval, so that it holds the true slope 95 % of the time where neighbours depend
+# on each other. Chosen by the simulation in test_intervals.py.
 SLOPE_CONFIDENCE = 0.99
 
 
@@ -58,25 +58,24 @@ def median_of(values: Sequence[float]) -> MedianOf:
     """The sample median, and the narrowest symmetric interval [X(k), X(n+1-k)] for the median.
 
     For independent values of one continuous distribution the interval holds its median with
-    probability 1 - 2 P(B <= k-1), B binomial(n, 1/2); k is the largest for which that is at
-    least `confidence`. For 95 % that takes 6 values: there k = 1 and the coverage is 96.9 %.
-    Raises ValueError without values, or for a value that is not finite.
-    """
+    probability 1 - 2 P(B <= k-1), B binomial(n, 1/2); k is the largest for which that is at least
+    95 %. With 6 values k = 1 and the coverage is 96.9 %. Raises ValueError without values, or for a
+    value that is not finite."""
     if not values or not all(map(math.isfinite, values)):
         raise ValueError(f"no median of {list(values)}")
     return MedianOf(len(values), statistics.median(values), interval_of(values))
 
 
-def interval_of(values: Sequence[float], untold: int = 0) -> Interval | None:
-    """That of `median_of`, where the values of `untold` more are not known: each may be anything,
-    so it counts below the lower end and above the upper one. None where that leaves no end, or
-    where there are too few."""
-    ordered, n = sorted(values), len(values) + untold
+def interval_of(values: Sequence[float], unknown: int = 0) -> Interval | None:
+    """That of `median_of`, where the values of `unknown` more may be anything: each counts below
+    the lower end and above the upper one. None where that leaves no end, or where there are too
+    few."""
+    ordered, n = sorted(values), len(values) + unknown
     wide_enough = [k for k in range(1, n // 2 + 1) if symmetric_coverage(n, k) >= CONFIDENCE]
     k = max(wide_enough, default=0)
-    if k <= untold:
+    if k <= unknown:
         return None
-    return Interval(ordered[k - 1 - untold], ordered[n - k], symmetric_coverage(n, k))
+    return Interval(ordered[k - 1 - unknown], ordered[n - k], symmetric_coverage(n, k))
 
 
 def share_interval(count: int, trials: int) -> Interval | None:
@@ -86,8 +85,8 @@ def share_interval(count: int, trials: int) -> Interval | None:
     # Imported here: it takes most of a second.
     from scipy.stats import binomtest
 
-    found = binomtest(count, trials).proportion_ci(confidence_level=CONFIDENCE, method="exact")
-    return Interval(float(found.low), float(found.high), CONFIDENCE)
+    ends = binomtest(count, trials).proportion_ci(confidence_level=CONFIDENCE, method="exact")
+    return Interval(float(ends.low), float(ends.high), CONFIDENCE)
 
 
 def symmetric_coverage(n: int, k: int) -> float:
@@ -111,13 +110,12 @@ def ratio_of(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDE
     their logarithms.
 
     If the logarithms of both sides have one distribution up to a shift, [R(k), R(mn+1-k)] of the mn
-    ordered ratios holds the ratio with probability 1 - 2 P(U <= k-1). U is the Mann-Whitney
-    statistic, whose distribution is exactly known then. If one side scatters much less than the
-    other, the interval holds the ratio less often: in the limit as often as order statistics of the
-    other side alone hold its median (`symmetric_coverage`). k is the largest for which both are at
-    least `confidence`. Equal values make the interval hold at least as often. There is no interval
-    below LEAST_VALUES on either side. Raises ValueError for a value that is not above 0 and finite.
-    """
+    ordered ratios holds the ratio with probability 1 - 2 P(U <= k-1), where U is the Mann-Whitney
+    statistic. If one side scatters much less than the other, it holds it less often: in the limit
+    as often as order statistics of the other side alone hold its median (`symmetric_coverage`). k
+    is the largest for which both are at least `confidence`. Equal values make the interval hold at
+    least as often. There is none below LEAST_VALUES on either side. Raises ValueError for a value
+    that is not above 0 and finite."""
     _check_ratio(a, b)
     ratios = sorted(after / before for before in a for after in b)
     interval = None
@@ -126,8 +124,8 @@ def ratio_of(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDE
         ways = rank_sum_ways(m, n)
         coverages = (
             # Where A does not scatter, the m ratios to each value of B are equal.
-            min(one, symmetric_coverage(n, -(-k // m)), symmetric_coverage(m, -(-k // n)))
-            for k, one in enumerate(_coverages(ways), start=1)
+            min(coverage, symmetric_coverage(n, -(-k // m)), symmetric_coverage(m, -(-k // n)))
+            for k, coverage in enumerate(_coverages(ways), start=1)
         )
         interval = _narrowest(ratios, coverages, confidence)
     return RatioOf(len(a), len(b), _middle(ratios), interval)
@@ -157,8 +155,7 @@ def _coverages(ways: Sequence[int]) -> Iterator[float]:
 def _narrowest(
     ratios: Sequence[float], coverages: Iterable[float], confidence: float
 ) -> Interval | None:
-    """The narrowest [R(k), R(N+1-k)] of N ordered ratios that has at least that confidence; None
-    where not even the widest has."""
+    """The narrowest [R(k), R(N+1-k)] of N ordered ratios that has that confidence, if any has."""
     interval = None
     for k, coverage in enumerate(coverages, start=1):
         if coverage < confidence or 2 * k > len(ratios):
@@ -184,9 +181,10 @@ def needed(confidence: float) -> int:
     return count
 
 
-def signed_rank_ways(n: int) -> list[int]:
+@cache
+def signed_rank_ways(n: int) -> Sequence[int]:
     """How many of the 2**n signs of the ranks 1 … n have positive ranks whose sum is 0, 1, …
-    n(n+1)/2 (Hollander and Wolfe, section 3.1; F. Wilcoxon, 1945)."""
+    n(n+1)/2 (Hollander and Wolfe, section 3.1)."""
     ways = [1]
     for rank in range(1, n + 1):
         longer = [*ways, *([0] * rank)]
@@ -204,14 +202,12 @@ def ratio_of_pairs(
     same within a pair, does not count.
 
     The estimate is the median of the Walsh averages of the logarithms of b[i] / a[i]: the averages
-    of any two of them, and each by itself. If each logarithm is distributed symmetrically around
-    that of the ratio, and independently of the others, [W(k), W(M+1-k)] of the M ordered averages
-    holds the ratio with probability 1 - 2 P(T <= k-1). T is Wilcoxon's signed-rank statistic, whose
-    distribution is exactly known then. k is the largest for which that is at least `confidence`.
-    Equal values make the interval hold at least as often. There is no interval where the widest one
-    (k = 1) holds the ratio less often: for 95 % it takes 6 pairs. Raises ValueError for sides of
-    different lengths, or a value that is not above 0 and finite.
-    """
+    of any two of them, and each alone. If each logarithm is distributed symmetrically around that
+    of the ratio, and independently of the others, [W(k), W(M+1-k)] of the M ordered averages holds
+    the ratio with probability 1 - 2 P(T <= k-1), where T is Wilcoxon's signed-rank statistic. k is
+    the largest for which that is at least `confidence`. Equal values make the interval hold at
+    least as often. For 95 % it takes 6 pairs. Raises ValueError for sides of different lengths, or
+    a value that is not above 0 and finite."""
     _check_ratio(a, b)
     if len(a) != len(b):
         raise ValueError(f"{len(a)} and {len(b)} values are not pairs")
@@ -231,16 +227,17 @@ def pseudo_median_of(values: Sequence[float]) -> MedianOf:
     return MedianOf(len(values), math.log(ratio.ratio), interval)
 
 
-def rank_sum_ways(m: int, n: int) -> list[int]:
+@cache
+def rank_sum_ways(m: int, n: int) -> Sequence[int]:
     """How many of the C(m+n, m) orders of m and n values have U = 0, 1, … mn. U counts the pairs in
-    which the value of the m is the greater one. These are the coefficients of the Gaussian binomial
-    (Hollander and Wolfe, section 4.1; H. B. Mann and D. R. Whitney, 1947)."""
+    which the value of the m is the greater one: the coefficients of the Gaussian binomial
+    (Hollander and Wolfe, section 4.1)."""
     # The greatest value is either one of the m, above all n, or one of the n, above none.
     table = [[1] for _ in range(n + 1)]
-    for ones in range(1, m + 1):
+    for greater in range(1, m + 1):
         row = [[1]]
         for others in range(1, n + 1):
-            ways = [0] * (ones * others + 1)
+            ways = [0] * (greater * others + 1)
             for u, count in enumerate(table[others]):
                 ways[u + others] += count
             for u, count in enumerate(row[others - 1]):
@@ -265,12 +262,10 @@ def slope_of(times_s: Sequence[float], values: Sequence[float]) -> SlopeOf:
     The interval is Sen's, made wider where each value depends on the one before: its variance is
     multiplied by (1 + r) / (1 - r), as if there were fewer values (Bayley and Hammersley). r is the
     autocorrelation of the values around the line, plus (2 + 4r) / n, by which n values
-    underestimate it. The interval never exceeds the least and the greatest slope of any two values.
-    Simulated, 10 normal values without a trend show one in 0.3 % of cases where r is 0, in 2 %
-    where it is 0.5, in 4 % where it is 0.7 and in 8 % where it is 0.9. There is no interval below
-    LEAST_TIMES values. Raises ValueError for fewer than two different times, or a value that is not
-    finite.
-    """
+    underestimate it. Simulated, 10 normal values without a trend show one in 0.3 % of cases where r
+    is 0, in 2 % where it is 0.5, in 4 % where it is 0.7 and in 8 % where it is 0.9. There is none
+    below LEAST_TIMES values. Raises ValueError for fewer than two different times, or a value that
+    is not finite."""
     if len(times_s) != len(values) or not all(map(math.isfinite, (*times_s, *values))):
         raise ValueError(f"no slope of {len(times_s)} times and {len(values)} values, all finite")
     if len(set(times_s)) < 2:
@@ -294,7 +289,7 @@ def slope_of(times_s: Sequence[float], values: Sequence[float]) -> SlopeOf:
 
 
 def _fewer(values: Sequence[float]) -> float:
-    """How many times fewer independent values would tell as much: (1 + r) / (1 - r)."""
+    """(1 + r) / (1 - r)."""
     mean = statistics.fmean(values)
     squares = sum((value - mean) ** 2 for value in values)
     if squares == 0:

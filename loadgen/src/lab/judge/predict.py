@@ -1,26 +1,22 @@
 """Bounds before anything runs: rates that no run of this load can exceed.
 
-Operational analysis (P. J. Denning, J. P. Buzen, "The Operational Analysis of Queueing
-Network Models", ACM Computing Surveys 10(3), 1978) bounds the throughput X of a closed
-system by N/R0, N customers and R0 the response time without any waiting, and by m/S for
-each resource of m servers that a request holds for S: a pool's threads, connections to the
-downstream, event loops that wait by blocking. N = X·R itself is Little's law (J. D. C. Little,
-"A Proof for the Queuing Formula L = λW", Operations Research 9(3), 1961). An open load
-adds that no more is answered than is offered. These bounds are hard: nothing real is faster.
+Operational analysis (P. J. Denning, J. P. Buzen, "The Operational Analysis of Queueing Network
+Models", ACM Computing Surveys 10(3), 1978) bounds the rate X of a closed system of N customers by
+N / (R0 + Z), R0 the response time without any waiting and Z the time a customer thinks between an
+answer and the next request, and by m / S for each resource of m servers that a request holds for S.
+An open load adds that no more is answered than is offered. These bounds are hard.
 
-A customer of a closed load thinks for Z between an answer and the next request. By the interactive
-response time law (Denning and Buzen) R = N/X - Z, so X ≤ N/(R0 + Z). Here the generator thinks: it
-needs some ten µs. That is nothing beside the waits of the lab's routes, and much beside a service
-that answers as quickly. Of such a service Z is measured before the load, over a single connection.
+Here the generator thinks, for some ten µs: nothing for the lab's routes, and much for a service
+that answers as quickly, whose Z is measured over one connection before the load.
 
-How much a request computes is measured (`demand`): at a rate X it is a/X + b seconds of CPU time,
-as work is done in larger batches under more load. By the utilization law a resource of m CPUs
-bounds X by (m - a)/b. The line may be another one at loads that nobody measured, so these bounds
-are estimates: they tell what to expect, and make no trial invalid.
+CPU time per request is measured (`demand`): at a rate X it is a/X + b, as work is done in larger
+batches under more load. By the utilization law m CPUs bound X by (m - a)/b. The line may differ at
+loads that were not measured, so these bounds are estimates: they show what to expect, and make no
+trial invalid. All bounds of an external service are estimates: its R0, with its computing, is
+measured, and its limits are unknown.
 
-A delay that is drawn for each call holds what it holds for its mean: all of the above needs no
-more. Percentiles need more, and are predicted only where a request waits for nothing but its own
-delay.
+A delay drawn for each call counts with its mean. Percentiles are predicted only where a request
+waits for nothing but its own delay.
 """
 
 import math
@@ -28,11 +24,9 @@ import re
 from collections.abc import Iterator, Sequence
 from copy import replace
 from dataclasses import dataclass
-from functools import partial
 
 from lab.model import (
     AS_IT_IS,
-    EXTRAPOLATED,
     OFFERED,
     TO_CALLED,
     TO_SERVER,
@@ -53,13 +47,17 @@ AUTO_LATENCIES = 2.5
 MORE = 1.2
 # A light load that reaches this share of connections / R0 waits for hardly anything else.
 HELD = 0.5
-AT_RANDOM = "arrivals at random (Poisson) queue below every bound"
 # With drawn delays the number of requests at a time varies. Where nothing is full it is that of
 # M/G/∞, a Poisson distribution whatever the delays (L. Takács, Introduction to the Theory of
 # Queues, 1962, chapter 3). It is so many standard deviations above its mean 0.1 % of the time.
 SPARE = 3.0
 # A deadline may cut at most this share off the mean of the drawn delays for the mean to count.
 MOST_CUT = 0.05
+# A window has at least so many mean latencies. In a shorter one the edges hold more of the answers
+# than the middle, and Little's law can hardly fail. A latency may prove longer than expected, so
+# windows are planned to have more.
+LEAST_LATENCIES = 4.5
+PLANNED_LATENCIES = 5.5
 # The JDK from which on `synchronized` pins no carrier.
 UNPINNED = 24
 # BLOCK_THE_LOOP: a wait is computing on the loop's thread.
@@ -70,19 +68,16 @@ SPIN = "spin"
 class Prediction:
     """All bounds, the tightest first, and the `demand` that the estimates come from.
 
-    `expected_ms` is the mean response time at the tightest bound X (`_response_time_ms`).
-    `expected_p95_ms` and `expected_p99_ms` are the same where all requests wait alike. Where they
-    do not, they are those of the delay and what is added to it; None where nobody can tell them,
-    and `no_tail` says why. `caveats` name conditions that no bound covers. With a caveat nothing is
-    predicted: refused or cut answers can come faster than any real answer.
+    `expected_ms` is the mean response time at the tightest bound X (`_response_time_ms`), and
+    `expected_p95_ms` is the same where all requests wait alike. Where they do not, it is that of
+    the delay and what is added to it. Both are None if unknown. Where the bounds are not `covered`,
+    nothing is predicted: refused or cut answers can come faster than any real answer.
     """
 
     bounds: tuple[Bound, ...]
-    caveats: tuple[str, ...] = ()
+    covered: bool = True
     expected_ms: float | None = None
     expected_p95_ms: float | None = None
-    expected_p99_ms: float | None = None
-    no_tail: str | None = None
     demand: Demand | None = None
 
     @property
@@ -92,97 +87,62 @@ class Prediction:
 
     @property
     def holding(self) -> tuple[Bound, ...]:
-        """The bounds that hold: all of them, or none where there is a caveat."""
-        return () if self.caveats else self.bounds
-
-    @property
-    def text(self) -> str:
-        """The prediction in a line: the tightest hard bound, then the estimates."""
-        if self.caveats:
-            return f"none: no bound covers {', '.join(self.caveats)}"
-        hard = [bound for bound in self.bounds if not bound.estimate]
-        parts = [
-            f"≤ {bound.rps:,.0f} req/s ({bound.resource}: {bound.formula})" for bound in hard[:1]
-        ]
-        parts += [
-            # Two digits: a light load is no more precise.
-            f"{bound.resource} ≈ {float(f'{bound.rps:.2g}'):,.0f} req/s "
-            f"({EXTRAPOLATED}: {bound.formula})"
-            for bound in self.bounds
-            if bound.estimate
-        ]
-        if self.no_tail is not None:
-            parts.append(f"p95 not predicted: {self.no_tail}")
-        elif self.expected_p95_ms != self.expected_p99_ms:
-            parts.append(f"p95 {self.expected_p95_ms:.4g} ms, p99 {self.expected_p99_ms:.4g} ms")
-        return "; ".join(parts) or "none: nothing that is known bounds this load"
+        """The bounds that hold: all of them, or none."""
+        return self.bounds if self.covered else ()
 
 
 def response_time_ms(call: RouteCall, snapshot: Snapshot) -> float:
-    """R0: how long one request takes when nothing waits in a queue, without its computing: the
-    mean. It is how long the server holds it, and a round trip between the machines of generator and
-    server, where these are two. 0 where it only computes."""
+    """R0: how long one request takes when nothing queues, without its computing: the mean time that
+    the server holds it, and a round trip to the server's machine. 0 where it only computes."""
     held_ms = hold_time_ms(call, snapshot)
     return held_ms + snapshot.way_ms(TO_SERVER) if held_ms else 0.0
 
 
 def hold_time_ms(call: RouteCall, snapshot: Snapshot) -> float:
-    """How long the server holds a request when nothing waits in a queue, without its computing: its
-    wait, and a round trip between the machines of server and downstream, where these are two. 0
-    where it only computes."""
-    wait_ms = call.wait_ms
-    if wait_ms is not None:
-        return wait_ms
+    """How long the server holds a request when nothing queues, without its computing: its wait, and
+    a round trip to the downstream's machine. 0 where it only computes."""
+    if call.wait_ms is not None:
+        return call.wait_ms
     own_ms = snapshot.downstream_delay_ms + snapshot.toxics.added_latency_ms
     return own_ms + snapshot.way_ms(TO_CALLED)
 
 
-def response_spread(call: RouteCall, snapshot: Snapshot) -> Spread | None:
+def response_spread(call: RouteCall | None, snapshot: Snapshot) -> Spread | None:
     """How R0 spreads: the downstream's delay, and on top of it what toxics and the network add.
-    None where all requests wait alike, toxics with jitter aside."""
+    None where all requests wait alike, toxics with jitter aside, and for an unknown route."""
     spread = hold_spread(call, snapshot)
     return _later(spread, snapshot.way_ms(TO_SERVER)) if spread else None
 
 
-def hold_spread(call: RouteCall, snapshot: Snapshot) -> Spread | None:
-    """How `hold_time_ms` spreads; None where all requests wait alike, toxics with jitter aside."""
-    spread = snapshot.spread
-    if spread is None or not call.route.calls_downstream:
+def hold_spread(call: RouteCall | None, snapshot: Snapshot) -> Spread | None:
+    """As `response_spread`, of `hold_time_ms`."""
+    if snapshot.spread is None or call is None or not call.route.calls_downstream:
         return None
-    return _later(spread, snapshot.toxics.added_latency_ms + snapshot.way_ms(TO_CALLED))
+    added_ms = snapshot.toxics.added_latency_ms + snapshot.way_ms(TO_CALLED)
+    return _later(snapshot.spread, added_ms)
 
 
 def _later(spread: Spread, added_ms: float) -> Spread:
-    return replace(
-        spread,
-        median_ms=spread.median_ms + added_ms,
-        p95_ms=spread.p95_ms + added_ms,
-        p99_ms=spread.p99_ms + added_ms,
-        longest_ms=spread.longest_ms + added_ms,
-    )
+    moved = ("median_ms", "p95_ms", "p99_ms", "longest_ms")
+    return replace(spread, **{name: getattr(spread, name) + added_ms for name in moved})
 
 
-def uncovered(call: RouteCall, snapshot: Snapshot) -> tuple[str, ...]:
-    """The conditions of a request that no bound covers: toxics, and a deadline that cuts more than
+def is_covered(call: RouteCall, snapshot: Snapshot) -> bool:
+    """False under conditions that no bound covers: some toxics, and a deadline that cuts more than
     1 % of the drawn delays, or much of their mean. Then the quick ones are answered more often than
     they are drawn."""
     if not call.route.calls_downstream:
-        return ()
+        return True
     spread, deadline_ms = hold_spread(call, snapshot), snapshot.setting("downstream_timeout_ms")
-    if (
-        spread is None
-        or not deadline_ms
-        or (spread.p99_ms <= deadline_ms and _cut(call, snapshot, spread) <= MOST_CUT)
-    ):
-        return snapshot.toxics.unpredicted
-    cut = f"a deadline of {deadline_ms} ms within the delays {spread.words}"
-    return (*snapshot.toxics.unpredicted, cut)
+    if snapshot.toxics.unpredicted or spread is None or not deadline_ms:
+        return not snapshot.toxics.unpredicted
+    return spread.p99_ms <= deadline_ms and _cut(call, snapshot, spread) <= MOST_CUT
 
 
 def most_beyond(call: RouteCall, snapshot: Snapshot, answers: float) -> float:
-    """By what share a window of so many answers may at most exceed a bound on X, because its delays
-    were drawn: the mean of so many draws varies (four standard errors), and calls that the deadline
-    ends do not take their whole delay. 0 where all requests wait alike."""
+    """By what share a window of so many answers may exceed a bound on X because its delays were
+    drawn: their mean varies (four standard errors), and calls that the deadline ends do not take
+    their whole delay. 0 where all requests wait alike."""
     spread = hold_spread(call, snapshot)
     if spread is None:
         return 0.0
@@ -210,6 +170,21 @@ def rate_error(call: RouteCall, snapshot: Snapshot, answers: float) -> float:
     return spread.sd_ms / r0_ms / math.sqrt(max(1.0, answers))
 
 
+def crossing_s(latency_s: float, call: RouteCall | None, snapshot: Snapshot) -> float:
+    """The mean latency of the requests that are under way at an edge of the window, where that of
+    all is `latency_s`. Long ones are met more often: it is E[R²] / E[R] = E[R] + Var(R) / E[R]
+    (W. Feller, An Introduction to Probability Theory and Its Applications 2, 1971, I.4). Only the
+    variance of a drawn delay counts. `call` None: an unknown route."""
+    spread = response_spread(call, snapshot)
+    if spread is None or latency_s <= 0:
+        return latency_s
+    return latency_s + (spread.sd_ms / 1000) ** 2 / latency_s
+
+
+def needed_window_s(latency_s: float, call: RouteCall | None, snapshot: Snapshot) -> int:
+    return math.ceil(PLANNED_LATENCIES * crossing_s(latency_s, call, snapshot) - 1e-9)
+
+
 def predict(
     path: str,
     concurrency: int,
@@ -225,18 +200,8 @@ def predict(
     bounds = []
     if offered_rps is not None:
         bounds.append(Bound(OFFERED, offered_rps, f"{offered_rps} req/s offered"))
-    if snapshot.foreign:
-        bounds += _of_foreign(concurrency, snapshot, demand, host_cores)
-        bounds.sort(key=lambda bound: bound.rps)
-        expected_ms = None
-        if offered_rps is None and bounds:  # One connection's mean tells nothing of an open load.
-            r0_ms = demand.r0_ms or 0.0 if demand else 0.0
-            think_ms = demand.think_ms or 0.0 if demand else 0.0
-            expected_ms = _response_time_ms(
-                bounds, concurrency, None, r0_ms, None, think_ms=think_ms
-            )
-        alike = (expected_ms,) * 3
-        return Prediction(tuple(bounds), (), *alike, demand=demand)
+    if snapshot.identity is None:
+        return _by_light_load(bounds, concurrency, snapshot.pool_size, demand, host_cores)
     call = parse(path)
     r0_ms = response_time_ms(call, snapshot)
     cpus = _cpus(snapshot, condition)
@@ -249,73 +214,68 @@ def predict(
         free = host_cores and host_cores * (1 - (condition.spin or 0.0))
         bounds += _estimates(demand, cpus, free, concurrency if not r0_ms else None)
     bounds.sort(key=lambda bound: bound.rps)
-    caveats = uncovered(call, snapshot)
-    predicted = partial(Prediction, tuple(bounds), caveats, demand=demand)
-    if caveats:
-        return predicted()
-    if arrivals != "constant":
-        return predicted(no_tail=AT_RANDOM)
+    prediction = Prediction(tuple(bounds), is_covered(call, snapshot), demand=demand)
+    # Arrivals at random queue below every bound.
+    if not prediction.covered or arrivals != "constant":
+        return prediction
     spins = snapshot.settings.get("block_the_loop") == SPIN
     # R0 leaves out the way of a request that only computes.
     least_ms = r0_ms or snapshot.way_ms(TO_SERVER)
-    expected_ms = _response_time_ms(bounds, concurrency, offered_rps, least_ms, demand, spins=spins)
-    spread = response_spread(call, snapshot)
-    jittered = call.route.calls_downstream and snapshot.toxics.jittered
-    if expected_ms is None or (spread is None and not jittered):
-        return predicted(*(expected_ms,) * 3)
-    no_tail = "a toxic has jitter" if jittered else _queues(bounds, offered_rps, r0_ms)
-    if spread is None or no_tail is not None:
-        return predicted(expected_ms, no_tail=no_tail)
-    # What is not waiting for the downstream is the same for all.
-    own_ms = expected_ms - r0_ms
-    return predicted(expected_ms, spread.p95_ms + own_ms, spread.p99_ms + own_ms)
+    mean_ms = _response_time_ms(bounds, concurrency, offered_rps, least_ms, demand, spins=spins)
+    spread, p95_ms = response_spread(call, snapshot), mean_ms
+    if mean_ms is not None and spread is not None:
+        # What is not waiting for the downstream is the same for all.
+        p95_ms = spread.p95_ms + (mean_ms - r0_ms)
+        p95_ms = None if _queues(bounds, offered_rps, r0_ms) else p95_ms
+    if call.route.calls_downstream and snapshot.toxics.jittered:
+        p95_ms = None
+    return replace(prediction, expected_ms=mean_ms, expected_p95_ms=p95_ms)
 
 
-def _queues(bounds: Sequence[Bound], offered_rps: int | None, r0_ms: float) -> str | None:
-    """Why requests with drawn delays also wait for each other, so that their percentiles are not
-    those of the delays; None where they do not."""
+def _queues(bounds: Sequence[Bound], offered_rps: int | None, r0_ms: float) -> bool:
+    """True if requests with drawn delays also wait for each other, so that their percentiles are
+    not those of the delays."""
     held = [bound for bound in bounds if bound.resource != OFFERED]
     if not held:
-        return None
-    first = held[0]
+        return False
     if offered_rps is None:
-        queue = first.resource != "connections"
-        return f"requests with drawn delays queue ({first.resource})" if queue else None
+        return held[0].resource != "connections"
+    hard = next((bound for bound in held if not bound.estimate), held[0])
     r0_s = r0_ms / 1000
-    hard = next((bound for bound in held if not bound.estimate), first)
     busy, there = offered_rps * r0_s, hard.rps * r0_s
-    if there - busy >= SPARE * math.sqrt(busy):
-        return None
-    return (
-        f"drawn delays keep {busy:.0f} of {there:.0f} busy on average ({hard.resource}), and all "
-        "of them now and then"
-    )
+    return there - busy < SPARE * math.sqrt(busy)
 
 
-def _of_foreign(
-    concurrency: int, snapshot: Snapshot, demand: Demand | None, host_cores: int | None
-) -> Iterator[Bound]:
-    """The bounds for a service that is not the lab's. All are estimates: R0, which includes
-    computing, and CPU time are measured, and the service's limits are not known."""
+def _by_light_load(
+    offered: Sequence[Bound],
+    concurrency: int,
+    pool_size: float | None,
+    demand: Demand | None,
+    host_cores: int | None,
+) -> Prediction:
+    """The prediction for a service of which only a light load was measured. count / R0 is no bound
+    where even the light load fell far below connections / (R0 + Z) and no cost of a request
+    explains that: then it is unknown what limits. It does not report how many CPUs it may use."""
     if demand is None:
-        return
-    for resource, count, held_ms in (
-        ("connections", concurrency, demand.cycle_ms),
-        ("worker pool", snapshot.pool_size, demand.r0_ms),
-    ):
-        if count and held_ms and _holds_r0(demand):
-            formula = f"{count} / {held_ms / 1000:.3g} s"
-            yield Bound(resource, count * 1000 / held_ms, formula, estimate=True)
-    # It does not tell how many CPUs it may use.
-    yield from _estimates(demand, None, host_cores, None)
-
-
-def _holds_r0(demand: Demand) -> bool:
-    """Whether count / R0 tells what to expect. It does not where even the light load fell far below
-    connections / (R0 + Z) and no cost of a request explains that: then nobody knows what limits."""
-    if not demand.cycle_ms or demand.light_rps is None or demand.host:
-        return True
-    return demand.light_rps >= HELD * demand.connections * 1000 / demand.cycle_ms
+        return Prediction(tuple(offered))
+    bounds, cycle_ms, light_rps = [*offered], demand.cycle_ms, demand.light_rps
+    explained = not cycle_ms or light_rps is None or demand.host
+    if explained or (light_rps or 0.0) >= HELD * demand.connections * 1000 / (cycle_ms or 1.0):
+        for resource, count, held_ms in (
+            ("connections", concurrency, cycle_ms),
+            ("worker pool", pool_size, demand.r0_ms),
+        ):
+            if count and held_ms:
+                formula = f"{count} / {held_ms / 1000:.3g} s"
+                bounds.append(Bound(resource, count * 1000 / held_ms, formula, estimate=True))
+    bounds += _estimates(demand, None, host_cores, None)
+    bounds.sort(key=lambda bound: bound.rps)
+    # One connection's mean says nothing of an open load.
+    if offered or not bounds:
+        return Prediction(tuple(bounds), demand=demand)
+    queued_ms = concurrency * 1000 / bounds[0].rps - (demand.think_ms or 0.0)
+    expected_ms = max(demand.r0_ms or 0.0, queued_ms) or None
+    return Prediction(tuple(bounds), True, expected_ms, expected_ms, demand)
 
 
 def _cpus(snapshot: Snapshot, condition: Condition) -> float:
@@ -348,21 +308,18 @@ def _response_time_ms(
     r0_ms: float,
     demand: Demand | None,
     *,
-    spins: bool = False,
-    think_ms: float = 0.0,
+    spins: bool,
 ) -> float | None:
-    """The response time R that follows from the bounds. It is R0 plus the server's CPU time D where
+    """The mean response time R that follows from the bounds: R0 plus the server's CPU time D where
     nothing queues; where waits are computing (`spins`), D is all of it. A closed load at its
-    tightest bound X has N/X - Z, where that is more (interactive response time law, `think_ms`). An
-    open load queues without limit from its tightest bound on: None. R is a mean; p95 is close to it
-    where all requests wait alike.
-    """
+    tightest bound X has N/X, where that is more (Little's law). None for an open load at or beyond
+    its tightest bound: it queues without limit."""
     least_ms, rps = r0_ms, offered_rps or (bounds[0].rps if bounds else None)
     if demand is not None and demand.server is not None and rps:
         cpu_ms = demand.server.each_s(rps) * 1000
         least_ms = max(r0_ms, cpu_ms) if spins else r0_ms + cpu_ms
     if offered_rps is None:
-        queued_ms = concurrency * 1000 / bounds[0].rps - think_ms if bounds else 0.0
+        queued_ms = concurrency * 1000 / bounds[0].rps if bounds else 0.0
         return max(least_ms, queued_ms) or None
     others = [bound.rps for bound in bounds if bound.resource != OFFERED]
     return None if others and min(others) <= offered_rps else least_ms or None
@@ -384,20 +341,17 @@ def _resources(
             yield "server CPU", cpus, call.asleep_ms
 
 
-def pinned_carriers(call: RouteCall, snapshot: Snapshot) -> int | None:
-    """How many carrier threads there are for requests of which each keeps one while it waits; None
-    where none does. Before JDK 24 (JEP 491) a virtual thread that waits inside `synchronized` does.
-    Models that run on such a JDK and have neither a pool nor a platform thread per connection have
-    virtual threads."""
+def pinned_carriers(call: RouteCall | None, snapshot: Snapshot) -> int | None:
+    """How many carriers there are where each request keeps one while it waits: before JDK 24 (JEP
+    491) a virtual thread that waits inside `synchronized` does. None where requests keep none.
+    Models with neither a pool nor a platform thread per connection have virtual threads."""
     platform = snapshot.settings.get("connection_threads") == "platform"
-    if snapshot.foreign or snapshot.pool_size is not None or platform:
+    if call is None or not call.route.in_synchronized:
         return None
-    if not call.route.in_synchronized:
+    if snapshot.identity is None or snapshot.pool_size is not None or platform:
         return None
     release = release_of(snapshot.jdk)
-    if release is None or release >= UNPINNED:
-        return None
-    return snapshot.carriers
+    return None if release is None or release >= UNPINNED else snapshot.carriers
 
 
 def release_of(jdk: str | None) -> int | None:
@@ -408,8 +362,8 @@ def release_of(jdk: str | None) -> int | None:
 
 def auto_rate_rps(path: str, concurrency: int, snapshot: Snapshot) -> int | None:
     """RATE=auto: the rate at which the connections are no limit while an answer takes up to
-    AUTO_LATENCIES × R0, which is the same for every server: the network, which is measured anew
-    each time, is left out. None where nothing waits."""
+    AUTO_LATENCIES × R0. The network is left out: it is measured again each time, and the rate must
+    be the same for every server. None where nothing waits."""
     r0_ms = response_time_ms(parse(path), replace(snapshot, ways=()))
     if r0_ms <= 0:
         return None

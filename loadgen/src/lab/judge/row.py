@@ -4,13 +4,12 @@ from copy import replace
 from typing import Any, get_type_hints
 
 from lab.judge import slo
-from lab.judge.quantities import overloaded, think_ms, unanswered
+from lab.judge.splits import thread_times
+from lab.judge.trial import Trial, think_ms
 from lab.model import (
     Counts,
     CpuSplit,
-    Judgement,
     Latency,
-    Measurement,
     Reading,
     Ref,
     Row,
@@ -23,19 +22,10 @@ from lab.model import (
 )
 
 
-def row_of(
-    run: str,
-    measurement: Measurement,
-    judgement: Judgement,
-    verdict: Verdict,
-    cpu: CpuSplit,
-    time: TimeSplit,
-    threads: ThreadTimes,
-    host: str | None = None,
-) -> Row:
-    record, reading = measurement.record, measurement.reading
-    if reading and not record.plan.hold and (left := unanswered(record, reading)):
-        reading = replace(reading, window_lost=(reading.window_lost or 0) + left)
+def row_of(run: str, trial: Trial, verdict: Verdict, host: str | None = None) -> Row:
+    record, reading, judgement = trial.record, trial.measurement.reading, trial.judgement
+    if reading and not record.plan.hold and trial.unanswered:
+        reading = replace(reading, window_lost=(reading.window_lost or 0) + trial.unanswered)
     started_at, ended_at = record.window(reading.window_s) if reading else (None, None)
     return Row(
         run=run,
@@ -47,12 +37,12 @@ def row_of(
         **_columns(Latency, reading.late if reading else None, "late_"),
         **_columns(Latency, reading.failed if reading else None, "failed_"),
         **(slo.columns(reading.ranks, reading.window_lost or 0) if reading else {}),
-        think_ms=think_ms(reading) if reading and record.plan.mode == "closed" else None,
+        think_ms=think_ms(reading) if reading and not trial.is_open else None,
         **_columns(Usage, record.usage),
         **_columns(Ref, record.ref),
-        **_columns(CpuSplit, cpu),
-        **_columns(TimeSplit, time),
-        **_columns(ThreadTimes, threads),
+        **_columns(CpuSplit, trial.cpu),
+        **_columns(TimeSplit, trial.split),
+        **_columns(ThreadTimes, thread_times(trial)),
         valid=judgement.valid,
         invalid_reasons=cell_of(judgement.reasons),
         others_cpu=judgement.others_cpu,
@@ -67,7 +57,7 @@ def row_of(
         live_heap_bytes=record.live_heap_bytes,
         resident_bytes=record.resident_bytes,
         host=host,
-        overloaded=overloaded(record, reading) if reading and record.plan.mode == "open" else None,
+        overloaded=trial.overloaded if reading and trial.is_open else None,
     )
 
 

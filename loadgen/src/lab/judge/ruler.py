@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 from copy import replace
 from functools import partial
 from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 
 from lab.judge.capacity import Estimate
 from lab.judge.grouping import lane_of, median_per_launch
+from lab.judge.metrics import without_none
 from lab.model import FIGURES, NONE, UNKNOWN, Demand, Drift, InUnits, Line, Row, TrialPlan
 
 # Rates that are closer than this, highest to lowest, give no slope.
@@ -26,7 +27,7 @@ LEAST_APART = 1.5
 NEAR = 1.1
 # The cost at a rate is by a line of trials whose rates are at most so many times as high or low.
 ABOUT = 2.0
-# Fewer trials tell no interval of a line.
+# Fewer trials give no interval of a line.
 LEAST_OF_LINE = 4
 # The control parts are the unit as they cost under the first of these that a run has, else under
 # its first lane.
@@ -65,15 +66,15 @@ def line_of(rows: Sequence[Row], us: Callable[[Row], float | None]) -> Line | No
     """The line of the valid trials that kept their load; `us` is what a request costs in one, in
     µs. Overloaded trials differ from it by up to 38 %: half of those of fixed-pool in
     docs/results/stress.csv, whose line they made 17 % too low."""
-    known = [(row.achieved_rps, us(row)) for row in rows if row.valid and not row.overloaded]
-    return fit([(rate, cost * rate / 1e6) for rate, cost in known if rate and cost is not None])
+    costs = [(row.achieved_rps, us(row)) for row in rows if row.valid and not row.overloaded]
+    return fit([(rate, cost * rate / 1e6) for rate, cost in costs if rate and cost is not None])
 
 
 def demand_of(
     light: Demand | None, plan: TrialPlan, rows: Sequence[Row], cpus: int | None
 ) -> Demand | None:
-    """The demand of a trial that is next: the lines of the trials before it that are like it, where
-    they have several rates, else what the light load tells."""
+    """The demand of the next trial: the lines of earlier trials of the same load if they have
+    several rates, else those of the light load."""
     if light is None:
         return None
     alike = [row for row in rows if row.spun is None and _load(row) == _load(plan)]
@@ -91,9 +92,8 @@ def _load(trial: Row | TrialPlan) -> tuple[str, str, str]:
 
 def control_us(row: Row) -> float | None:
     """CPU time of the control parts in µs per request; None where one of them is unknown."""
-    parts = (row.cpu_generator_us, row.cpu_proxy_us, row.cpu_downstream_us)
-    known = [part for part in parts if part is not None]
-    return sum(known) if len(known) == len(parts) else None
+    parts = without_none(row.cpu_generator_us, row.cpu_proxy_us, row.cpu_downstream_us)
+    return sum(parts) if len(parts) == 3 else None
 
 
 def control_at(rows: Sequence[Row], rate: float) -> Estimate | None:
@@ -175,8 +175,11 @@ def _unit(
     cost in the row itself, where the run has one lane, or the fixed one no trials about there."""
     lanes = list(dict.fromkeys(map(lane_of, like)))
     fixed = next((lane for lane in FIXED_LANES if lane in lanes), lanes[0])
-    known = [row for row in like if lane_of(row) == fixed and row.valid and control_us(row)]
-    kept = [row for row in known if not row.overloaded]
+    kept = [
+        row
+        for row in like
+        if lane_of(row) == fixed and row.valid and control_us(row) and not row.overloaded
+    ]
 
     def under_fixed(row: Row) -> float | None:
         """By the line of the trials about its rate, where it is among theirs. Over all rates the
@@ -208,8 +211,7 @@ def drift(rows: Sequence[Row], cpus: int | None) -> tuple[Drift, ...]:
     """What differs between quarters of a run's trials, in the order of time, by more than DRIFT and
     than chance: figures of ref, and the cost of the control parts, and of all but the server, over
     that in trials of the same rate. What a server costs changes while its JVM compiles."""
-    known = [(row.started_at, row) for row in rows if row.started_at is not None]
-    ordered = [row for _, row in sorted(known, key=itemgetter(0))]
+    ordered = sorted((row for row in rows if row.started_at), key=attrgetter("started_at"))
 
     def besides_us(row: Row) -> float | None:
         used = used_us(cpus)(row)
@@ -226,7 +228,7 @@ def drift(rows: Sequence[Row], cpus: int | None) -> tuple[Drift, ...]:
     values: dict[str, Callable[[Row], float | None]]
     values = {CONTROL: partial(relative, control_us), BESIDES: partial(relative, besides_us)}
     values |= {name: attrgetter(name) for name in FIGURES}
-    found = []
+    drifts = []
     for what, value in values.items():
         quarters: list[list[float]] = [[] for _ in range(QUARTERS)]
         for at, row in enumerate(ordered):
@@ -237,8 +239,8 @@ def drift(rows: Sequence[Row], cpus: int | None) -> tuple[Drift, ...]:
         medians = tuple(map(statistics.median, quarters))
         change = max(medians) / min(medians) - 1
         if change > DRIFT and _by_chance(quarters) * len(values) < FALSE_ALARM:
-            found.append(Drift("drift", "", 0, change, "share", None, None, what, medians))
-    return tuple(found)
+            drifts.append(Drift("drift", "", 0, change, "share", None, None, what, medians))
+    return tuple(drifts)
 
 
 def _by_chance(quarters: Sequence[Sequence[float]]) -> float:
@@ -249,7 +251,7 @@ def _by_chance(quarters: Sequence[Sequence[float]]) -> float:
 
     logs = [[math.log(value) for value in quarter] for quarter in quarters]
     mean, free = statistics.fmean(chain.from_iterable(logs)), len(quarters) - 1
-    between = sum(len(each) * (statistics.fmean(each) - mean) ** 2 for each in logs) / free
-    within = sum((len(each) - 1) * statistics.variance(each) for each in logs)
+    between = sum(len(quarter) * (statistics.fmean(quarter) - mean) ** 2 for quarter in logs) / free
+    within = sum((len(quarter) - 1) * statistics.variance(quarter) for quarter in logs)
     rest = sum(map(len, logs)) - len(logs)
     return float(fdtrc(free, rest, between * rest / within)) if within else 0.0

@@ -31,9 +31,9 @@ def columns(ranks: Sequence[tuple[float, int]], lost: int) -> dict[str, Any]:
 def judged_ms(row: Row, name: str) -> float | None:
     """A latency (p50, p95, p99 or max) that an objective is held against: from when a request was
     due in an open load, from when it was sent in a closed load. Infinite where it falls among the
-    requests without an answer; None where nobody knows it."""
+    requests without an answer; None if unknown."""
     of_answers: float | None = getattr(row, f"{'' if row.mode == 'open' else 'raw_'}{name}_ms")
-    lost = lost_in(row)
+    lost = lost_rps(row, row.offered_rps) * (row.window_s or 0.0)
     if not lost:
         return of_answers
     if name not in SHARES:
@@ -48,11 +48,6 @@ def judged_ms(row: Row, name: str) -> float | None:
         return math.inf
     with_lost: float | None = getattr(row, f"slo_{name}_ms")
     return with_lost
-
-
-def lost_in(row: Row) -> float:
-    """How many requests of the window got no answer: as many as `lost_rps` says."""
-    return lost_rps(row, row.offered_rps) * (row.window_s or 0.0)
 
 
 def _rank(share: float, total: float) -> int:

@@ -19,8 +19,8 @@ from msgspec import Struct
 from lab.errors import RawDataError
 from lab.judge.checks.data import damaged
 from lab.judge.checks.steady import DRIFTS
-from lab.judge.heap import AFTER, heap_after_collections, is_old, summed
 from lab.judge.intervals import slope_of
+from lab.judge.metrics import HEAP_AFTER, heap_after_collections, is_old, summed
 from lab.kinds.kind import SHARED, Kind, Outcome, ToMeasure, ends, settings_of
 from lab.kinds.order import Design, Listed, Planner, launches, turned
 from lab.kinds.reading import Asked, read_load
@@ -172,7 +172,7 @@ def _leg(row: Row, outcome: Outcome) -> Leg:
         figure.name: tuple((at - opens, value) for at, value in figure.points(whole))
         for figure in OF_SERVER
     }
-    pools = [pool for pool in whole.series(AFTER, job="jvm") if is_old(pool)]
+    pools = [pool for pool in whole.series(HEAP_AFTER, job="jvm") if is_old(pool)]
     return Leg(row.trial, record, samples, frozenset(v for pool in pools for v in pool.values))
 
 

@@ -17,8 +17,7 @@ from typing import Any
 from lab.judge.checks import by_accident
 from lab.judge.checks.data import window_short
 from lab.judge.grouping import lane_of
-from lab.judge.predict import auto_rate_rps, predict
-from lab.judge.quantities import needed_window_s
+from lab.judge.predict import auto_rate_rps, needed_window_s, predict
 from lab.kinds.reading import no_auto_rate
 from lab.load.engines import Engine
 from lab.load.engines.base import REQUEST_TIMEOUT_S

@@ -5,9 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lab.judge.compare import (
-    CONTROL,
     MARGIN,
-    MOST_ERRORS,
     Answer,
     Comparison,
     Family,
@@ -16,6 +14,7 @@ from lab.judge.compare import (
     Place,
 )
 from lab.judge.intervals import CONFIDENCE, RatioOf
+from lab.judge.values import CONTROL, MOST_ERRORS
 from lab.report.blocks import (
     MOST,
     Block,

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
-from lab.judge.compare import MOST_ERRORS
 from lab.judge.grouping import most_errors
-from lab.judge.time_split import allowed_ms, mean_split
+from lab.judge.splits import allowed_ms, mean_split
+from lab.judge.values import MOST_ERRORS
 from lab.model import CpuSplit, Row, TimeSplit, around_server_us, goodput, p95_of
 from lab.report.blocks import Block, Paragraph, Section, Table
 from lab.report.remarks import say

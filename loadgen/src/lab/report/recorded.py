@@ -2,15 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 
-from lab.judge.hot import LEAST_SAMPLES, callers, hot, interval, named, waits
-from lab.judge.hot_difference import (
+from lab.judge.hot import (
     COSTS,
     LEAST,
+    LEAST_SAMPLES,
     Change,
     Side,
     answers_of,
+    callers,
     changes,
+    hot,
+    interval,
+    named,
     side_of,
+    waits,
     why_not,
 )
 from lab.model import ALLOC, LOCK, Recording, Row, goodput, three
@@ -94,13 +99,17 @@ def difference(*trials: Recorded) -> str:
         side: Side | str = trial.problem
         if trial.recording is not None:
             side = side_of(trial.row, trial.recording)
+            side = side if isinstance(side, Side) else say("recorded", f"no-side-{side}")
         if not trial.row.valid:
             side = f"its recorded trial is invalid: {text_of(trial.row)}"
         if isinstance(side, str):
             return f"not compared: {trial.row.run}: {side}"
         sides.append(side)
-    problem = why_not(*sides)
-    return f"not compared: {problem}" if problem else changed(*sides)
+    a, b = sides
+    if problem := why_not(a, b):
+        kinds = {"a": a.recording.kind, "b": b.recording.kind}
+        return f"not compared: {say('recorded', f'unlike-{problem}', **kinds)}"
+    return changed(a, b)
 
 
 def changed(a: Side, b: Side) -> str:
@@ -112,8 +121,8 @@ def changed(a: Side, b: Side) -> str:
     return say(
         "recorded",
         code,
-        a=a.each,
-        b=b.each,
+        a=a.cost,
+        b=b.cost,
         unit=COSTS[a.recording.kind],
         least=LEAST,
         methods=", ".join(map(_changed, most)),

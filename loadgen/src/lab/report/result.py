@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Protocol
 
 from lab.judge.compare import Comparison
-from lab.judge.grouping import Cell, Measure, lane_of, measured, median_per_launch, without_shorter
+from lab.judge.grouping import Cell, Measure, lane_of, median_per_launch, without_shorter
 from lab.judge.intervals import MedianOf
 from lab.model import (
     Experiment,
@@ -89,7 +89,7 @@ class Load:
 
     def expected(self, measure: Measure) -> float | None:
         """The median of a prediction, over the valid trials; over all if none is valid."""
-        values = [measured(row, measure) for row in self.valid or self.rows]
+        values = [measure(row) for row in self.valid or self.rows]
         known = [value for value in values if value is not None]
         return statistics.median(known) if known else None
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from lab.errors import LabUnreachable
-from lab.judge.thread_times import RUN, RUNQ
+from lab.judge.metrics import RUN, RUNQ
 from lab.model import Identity, Recording
 from lab.store.records import from_json
 from lab.system.http import COUNTER_DEADLINE_S, Http, Part

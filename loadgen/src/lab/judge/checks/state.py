@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from lab.judge.checks.check import Evidence, Found, Values, check, stored
+from lab.judge.checks.check import Found, Values, check, stored
 from lab.judge.same_lab import Difference, between_snapshots
-from lab.model import JIT_BUSY, Json, Snapshot, TrialRecord, Value, all_of
+from lab.judge.trial import Trial
+from lab.model import JIT_BUSY, Fairness, Json, Remark, Snapshot, Value, all_of
 from lab.model.knobs import READ_BACK
 
 # What the JIT compiler may take of the CPUs that the server may use. So much of a full machine's
@@ -39,26 +40,26 @@ script_left = stored("script-left", "notes")
 
 
 @check("wrong-server", "invalidates", lab_differed=True)
-def wrong_server(evidence: Evidence) -> Found:
+def wrong_server(trial: Trial) -> Found:
     """The server names another model than the plan"""
-    identity, planned = evidence.record.before.identity, evidence.record.plan.server
-    if identity is not None and identity.model != planned:
-        yield {"answered": identity.model, "planned": planned}
+    identity = trial.before.identity
+    if identity is not None and identity.model != trial.server:
+        yield {"answered": identity.model, "planned": trial.server}
 
 
 @check("jvm-restarted", "invalidates", server_failed=True)
-def jvm_restarted(evidence: Evidence) -> Found:
+def jvm_restarted(trial: Trial) -> Found:
     """Its start time changed. This is the server's finding"""
-    before, after = evidence.record.before, evidence.record.after
+    before, after = trial.before, trial.record.after
     if after is not None and after.jvm_started_ms != before.jvm_started_ms:
         yield {}
 
 
 @check("changed", "invalidates", lab_differed=True)
-def changed(evidence: Evidence) -> Found:
+def changed(trial: Trial) -> Found:
     """The server's version, JDK, flags or limits, a setting, a toxic or the downstream's delay
     differs before and after the trial"""
-    before, after = evidence.record.before, evidence.record.after
+    before, after = trial.before, trial.record.after
     if after is None:
         return
     if after.identity != before.identity and after.jvm_started_ms == before.jvm_started_ms:
@@ -67,125 +68,126 @@ def changed(evidence: Evidence) -> Found:
 
 
 @check("settings-unread", "invalidates")
-def settings_unread(evidence: Evidence) -> Found:
+def settings_unread(trial: Trial) -> Found:
     """The server reported them before. Without a free descriptor it cannot read its own limits"""
-    before, after = evidence.record.before, evidence.record.after
-    differences = _differences(before, after) if after is not None else ()
+    after = trial.record.after
+    differences = _differences(trial.before, after) if after is not None else ()
     unread = [change.name for change in differences if change.now is None]
     if unread:
         yield {"settings": ", ".join(unread)}
 
 
 @check("toxics-touched", "invalidates", lab_differed=True)
-def toxics_touched(evidence: Evidence) -> Found:
+def toxics_touched(trial: Trial) -> Found:
     """The agent saw a change that was undone before the end (it looks once a second)"""
-    record = evidence.record
-    if record.after is None or record.before.direct or not record.toxic_changes:
+    after, changes = trial.record.after, trial.record.toxic_changes
+    if after is None or trial.before.direct or not changes:
         return
-    if record.before.toxics == record.after.toxics:
-        yield {"changes": ", ".join(record.toxic_changes)}
+    if trial.before.toxics == after.toxics:
+        yield {"changes": ", ".join(changes)}
 
 
-@check("differs", "invalidates", lab_differed=True, foreign="notes")
-def differs(evidence: Evidence) -> Found:
+@check("differs", "invalidates", lab_differed=True, without_contract="notes")
+def differs(trial: Trial) -> Found:
     """A toxic or the downstream's delay differs from the start of the run, or a setting from the
     server's first trial, as after a new JVM lost a live change"""
-    if evidence.start is not None:
-        yield from map(_values, _differences(evidence.start, evidence.record.before))
+    if trial.start is not None:
+        yield from map(_values, _differences(trial.start, trial.before))
 
 
 @check("not-in-force", "invalidates", lab_differed=True)
-def not_in_force(evidence: Evidence) -> Found:
+def not_in_force(trial: Trial) -> Found:
     """The lab had changed a limit, the heap or another setting of its container for this trial, and
     the server reports another one"""
-    condition, before = evidence.record.plan.condition, evidence.record.before
+    condition, before = trial.plan.condition, trial.before
     if before.identity is None:
         return
-    asked, settings = condition.host, before.settings
-    unread = () if before.local_ports else ("local_ports",)
-    read_back = {
-        word: _other(asked.get(word), settings[name])
-        for word, (name, _) in READ_BACK.items()
-        if name in settings and name not in (*condition.knobs, *unread)
-    }
-    has = {
-        "SERVER_CPUS": _quota_other_than(asked.get("SERVER_CPUS"), before),
-        **read_back,
-        "SERVER_JVM_FLAGS": _other_heap(asked.get("SERVER_JVM_FLAGS"), before.identity.jvm_flags),
-    }
-    yield from (
-        {"setting": n, "asked": asked[n], "has": other} for n, other in has.items() if other
-    )
+    # Of a JVM that cannot read its ports, nothing is known of them.
+    unknown = {*condition.knobs, *(() if before.local_ports else ("local_ports",))}
+    has = {"SERVER_CPUS": _quota_text(before)}
+    for word, (name, _) in READ_BACK.items():
+        if name in before.settings and name not in unknown:
+            has[word] = str(before.settings[name]).lower()
+    for word, asked in condition.host.items():
+        if word == "SERVER_CPUS":
+            other = not _is_quota(before, float(asked))
+        elif word == "SERVER_JVM_FLAGS":
+            other = not _heap(asked.split()) <= {*before.identity.jvm_flags}
+        else:
+            other = has.get(word, asked) != asked
+        if other:
+            yield {"setting": word, "asked": asked, "has": has.get(word, "others")}
 
 
 @check("toxics-passed-by", "invalidates")
-def toxics_passed_by(evidence: Evidence) -> Found:
+def toxics_passed_by(trial: Trial) -> Found:
     """The experiment's toxics were in force, and the server's calls go past Toxiproxy"""
-    plan = evidence.record.plan
-    if evidence.record.before.direct and (plan.script or plan.condition.toxics):
+    if trial.before.direct and (trial.plan.script or trial.plan.condition.toxics):
         yield {}
 
 
 @check("without-toxiproxy", "notes")
-def without_toxiproxy(evidence: Evidence) -> Found:
+def without_toxiproxy(trial: Trial) -> Found:
     """The server's calls go to the downstream without Toxiproxy, as `SERVER_DOWNSTREAM_URL` says.
     Changed or unwatched toxics then count for nothing"""
-    if evidence.record.before.direct:
+    if trial.before.direct:
         yield {}
 
 
 @check("toxics-unwatched", "invalidates", repeatable=True, lab_differed=True)
-def toxics_unwatched(evidence: Evidence) -> Found:
+def toxics_unwatched(trial: Trial) -> Found:
     """The agent did not watch for more than {LONGEST_UNWATCHED_S:g} s"""
-    return _unwatched(evidence.record, long=True)
+    return _unwatched(trial, long=True)
 
 
 @check("toxics-unwatched-briefly", "notes")
-def toxics_unwatched_briefly(evidence: Evidence) -> Found:
+def toxics_unwatched_briefly(trial: Trial) -> Found:
     """For up to {LONGEST_UNWATCHED_S:g} s; with `TARGET=` however long"""
-    return _unwatched(evidence.record, long=False)
+    return _unwatched(trial, long=False)
 
 
 @check("script-failed", "invalidates")
-def script_failed(evidence: Evidence) -> Found:
+def script_failed(trial: Trial) -> Found:
     """A scripted step failed, or others changed toxics as well"""
-    for number, done in enumerate(evidence.record.script, 1):
+    for number, done in enumerate(trial.record.script, 1):
         if done.problem is not None:
             yield {"step": number, "change": done.change, "problem": done.problem}
 
 
 @check("script-late", "invalidates", repeatable=True)
-def script_late(evidence: Evidence) -> Found:
+def script_late(trial: Trial) -> Found:
     """More than {SCRIPT_SLACK_S:g} s late"""
-    record = evidence.record
-    steps = zip(record.plan.script, record.script, strict=False)
+    steps = zip(trial.plan.script, trial.record.script, strict=False)
     for number, (planned, done) in enumerate(steps, 1):
-        late_s = done.started_s - record.window_offset_s - planned.at_s
+        late_s = done.started_s - trial.record.window_offset_s - planned.at_s
         if done.problem is None and abs(late_s) > SCRIPT_SLACK_S:
             yield {"step": number, "change": done.change, "late_s": late_s}
 
 
 @check("script-short", "invalidates")
-def script_short(evidence: Evidence) -> Found:
+def script_short(trial: Trial) -> Found:
     """The load ended early"""
-    made, planned = len(evidence.record.script), len(evidence.record.plan.script)
+    made, planned = len(trial.record.script), len(trial.plan.script)
     if made < planned:
         yield {"made": made, "planned": planned}
 
 
 @check("compiling", "invalidates", repeatable=True)
-def compiling(evidence: Evidence) -> Found:
+def compiling(trial: Trial) -> Found:
     """The JIT compiler took more than {JIT_COLD:.0%} of the CPUs that the server may use, or more
     than {JIT_MOST:g} s of CPU time per second (of elapsed time, where CPU time is not known, as of
     a service of your own). Or it was at work or waited for a CPU for more than {JIT_BUSY:g} s per
     second: then a method waits longer for it than it takes
 
-    A quota below one CPU stretches elapsed time as much as it lowers the limit.
+    A quota below one CPU stretches elapsed time as much as it lowers the limit. A JVM counts whole
+    CPUs, so its quota is more precise. A service that does not report its CPUs has those of the
+    generator.
     """
-    record = evidence.record
+    record, before = trial.record, trial.before
     threads = all_of(record.jit_cpu, record.jit_share)
-    allowed = min(JIT_MOST, JIT_COLD * _cpus(record))
-    stretched = min(JIT_MOST, JIT_COLD * max(1.0, _cpus(record)))
+    seen = before.cpus or trial.plan.cores
+    cpus = min(seen, before.cpu_quota or seen)
+    allowed, stretched = (min(JIT_MOST, JIT_COLD * most) for most in (cpus, max(1.0, cpus)))
     if threads is not None and threads.used > allowed:
         yield {"cpu_s": threads.used, "allowed_s": allowed}
     elif threads is not None and threads.busy > JIT_BUSY:
@@ -194,13 +196,29 @@ def compiling(evidence: Evidence) -> Found:
         yield {"elapsed_s": record.jit_share, "allowed_s": stretched}
 
 
+def unequal(fairness: Fairness) -> tuple[Remark, ...]:
+    """Why no row of the comparison is valid; empty when it is fair."""
+    remarks = []
+    for name, values in fairness.unequal.items():
+        lists = [set(map(str, value)) for value in values.values() if isinstance(value, list)]
+        common = set.intersection(*lists) if lists else set()
+        servers = (f"{server}={_unshared(value, common)}" for server, value in values.items())
+        remarks.append(unequal_limits.remark(limit=name, servers=" ".join(servers)))
+    return tuple(remarks)
+
+
+def _unshared(value: Json, common: set[str]) -> str:
+    """A value; of a list only what the others do not all have too."""
+    if isinstance(value, list):
+        return ",".join(str(item) for item in value if str(item) not in common) or "none"
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
 def _differences(was: Snapshot, now: Snapshot) -> list[Difference]:
     """What differs in the settings, and on the way to the downstream, which loads are planned
     for."""
-    found = [change for change in between_snapshots(was, now) if change.kind in KINDS]
-    delay = Difference("delay", "delay", was.delay_text, now.delay_text)
-    found = [delay if change.kind == "delay" else change for change in found]
-    return sorted(found, key=lambda change: (KINDS.index(change.kind), change.name))
+    changes = [change for change in between_snapshots(was, now) if change.kind in KINDS]
+    return sorted(changes, key=lambda change: (KINDS.index(change.kind), change.name))
 
 
 def _values(change: Difference) -> Values:
@@ -212,38 +230,26 @@ def _plain(value: object) -> Value:
     return value if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def _quota_other_than(cpus: str | None, before: Snapshot) -> str:
-    if cpus is None:
-        return ""
-    quota, of_jvm = before.cpu_quota, before.own_identity.cpus
-    if quota is None:
-        # A limit to all CPUs is none.
-        return "no limit" if float(cpus) < of_jvm else ""
-    return "" if abs(quota - float(cpus)) <= ROUNDED * float(cpus) else f"{quota:g}"
+def _quota_text(before: Snapshot) -> str:
+    return "no limit" if before.cpu_quota is None else f"{before.cpu_quota:g}"
 
 
-def _other(asked: str | None, value: Json) -> str:
-    found = str(value).lower()
-    return "" if asked is None or found == asked else found
+def _is_quota(before: Snapshot, cpus: float) -> bool:
+    """True if the server has this limit. A limit to all CPUs is none."""
+    if before.cpu_quota is None:
+        return cpus >= (before.cpus or 0)
+    return abs(before.cpu_quota - cpus) <= ROUNDED * cpus
 
 
-def _other_heap(asked: str | None, flags: Sequence[str]) -> str:
+def _heap(flags: Sequence[str]) -> set[str]:
     """A JDK is not given the flags that it does not know, but always its heap."""
-    heap = {flag for flag in (asked or "").split() if flag.startswith(("-Xms", "-Xmx"))}
-    return "" if heap <= {*flags} else "others"
+    return {flag for flag in flags if flag.startswith(("-Xms", "-Xmx"))}
 
 
-def _unwatched(record: TrialRecord, *, long: bool) -> Iterator[Values]:
-    """When the agent did not watch the toxics. With a foreign service no gap is `long`: it may call
-    no downstream of the lab. No gap counts where no toxic reaches the server."""
-    for gap in record.unwatched if not record.before.direct else ():
+def _unwatched(trial: Trial, *, long: bool) -> Iterator[Values]:
+    """When the agent did not watch the toxics. Where it is not known what the server calls, no gap
+    is `long`. No gap counts where no toxic reaches the server."""
+    for gap in trial.record.unwatched if not trial.before.direct else ():
         gap_s = (gap.ended_at - gap.started_at).total_seconds()
-        if (gap_s > LONGEST_UNWATCHED_S and not record.before.foreign) == long:
+        if (gap_s > LONGEST_UNWATCHED_S and trial.has_contract) == long:
             yield {"began": f"{gap.started_at:%H:%M:%S}", "ended": f"{gap.ended_at:%H:%M:%S}"}
-
-
-def _cpus(record: TrialRecord) -> float:
-    """The CPUs that the server may use. A JVM counts whole CPUs, so its quota is more precise. A
-    service that is not the lab's does not tell: it has those of the generator."""
-    seen = record.before.cpus or record.plan.cores
-    return min(seen, record.before.cpu_quota or seen)

@@ -8,38 +8,34 @@ from pkgutil import iter_modules
 
 from lab.judge.resources import rule
 from lab.judge.resources.resource import Resource
-from lab.judge.seen import SeenTrial
-from lab.model import UNKNOWN, Basis, Judgement, Measurement, Observation, SeriesError, Verdict
+from lab.judge.trial import UNOBSERVED, Trial
+from lab.model import UNKNOWN, Basis, SeriesError, Verdict
 
 BY_NAME = {
-    found.name: found
+    value.name: value
     for module in iter_modules(__path__)
-    for found in vars(import_module(f"{__name__}.{module.name}")).values()
-    if isinstance(found, Resource)
+    for value in vars(import_module(f"{__name__}.{module.name}")).values()
+    if isinstance(value, Resource)
 }
 # Every resource that a verdict can name, in the words of rows, reports and SUSPECT=.
 RESOURCES = tuple(BY_NAME)
 
 
-def verdict_of(
-    measurement: Measurement, judgement: Judgement, observation: Observation | None
-) -> Verdict:
-    """What limited a trial. It is UNKNOWN where stored series are not what the lab writes, and for
-    a route that the lab no longer has."""
-    reading = measurement.reading
-    if reading is None:
+def verdict_of(trial: Trial) -> Verdict:
+    """What limited a trial that was judged. It is UNKNOWN where stored series are not what the lab
+    writes, and for a route that the lab no longer has."""
+    if trial.measurement.reading is None:
         return _unknown("no figures")
-    if measurement.record.plan.hold:
+    if trial.plan.hold:
         return _unknown("held")
-    if observation is None:
+    if trial.observation is UNOBSERVED:
         return _unknown("no series")
-    seen = SeenTrial(measurement, judgement, reading, observation)
     try:
-        _ = seen.call
+        _ = trial.call
     except ValueError:
         return _unknown("no such route")
     try:
-        return rule.verdict(seen, BY_NAME.values())
+        return rule.verdict(trial, BY_NAME.values())
     except SeriesError:
         return _unknown("bad series")
 

@@ -1,7 +1,8 @@
 """The connections that the kernel holds until the server accepts them (listen(2), backlog). One
 that finds the queue full is sent again after a second or more."""
 
-from lab.judge.resources.resource import SeenTrial, Standing, Wait, resource
+from lab.judge.resources.resource import Standing, Trial, Wait, resource
+from lab.judge.splits import ACCEPT_QUEUE
 
 RESENT_MS = 1000.0
 # Fewer are an accident: p95 of 200 connections is the tenth slowest.
@@ -9,21 +10,20 @@ OVERFLOWS = 10
 
 
 @resource("accept queue")
-def accept_queue(seen: SeenTrial) -> Standing | None:
+def accept_queue(trial: Trial) -> Standing | None:
     """Its mean length ÷ answers per second; a second for each connection that found it full.
 
     Measured: the length"""
-    mine, name = {"server": seen.server}, "lab_kernel_accept_queue_length"
-    over = seen.total("refused", "connections", "lab_kernel_listen_overflows_total", **mine)
+    metrics, spike = trial.server_metrics(), trial.plan.spike
+    over = metrics.total("refused", "connections", "lab_kernel_listen_overflows_total")
     if over is None:
         return None
-    length = seen.mean("length", "connections", name, **mine)
-    longest = seen.peak("longest", "connections", name, **mine)
-    refused, spike = over if over >= OVERFLOWS else 0.0, seen.plan.spike
-    again = Wait("connect", ms=refused * RESENT_MS / seen.requests, measured=False)
-    return Standing(
-        *(longest, seen.before.setting("backlog"), "connections"),
-        # A peak's connections are none of the measured requests.
-        failed=min(1.0, refused / spike.extra) if spike else 0.0,
-        waits=(Wait("connect", ms=seen.each_ms(length) or 0.0), again),
-    )
+    length = metrics.mean("length", "connections", ACCEPT_QUEUE)
+    longest = metrics.peak("longest", "connections", ACCEPT_QUEUE)
+    refused = over if over >= OVERFLOWS else 0.0
+    in_queue = Wait("connect", ms=trial.each_ms(length) or 0.0)
+    again = Wait("connect", ms=refused * RESENT_MS / trial.requests, measured=False)
+    # A peak's connections are none of the measured requests.
+    failed = min(1.0, refused / spike.extra) if spike else 0.0
+    backlog = trial.before.setting("backlog")
+    return Standing(longest, backlog, "connections", failed=failed, waits=(in_queue, again))

@@ -1,52 +1,67 @@
 """What the collector takes: pauses, in which every thread of the server stands, and CPU time. A
 JVM that ends again and again has too little memory for its load."""
 
+import statistics
 from itertools import accumulate, pairwise
 
-from lab.judge.cpu_split import USED
-from lab.judge.resources.resource import SeenTrial, Standing, Wait, known, resource
-from lab.judge.stages import OF_SERVER, of_place
-from lab.judge.thread_times import RUN
+from lab.judge.metrics import (
+    HEAP_AFTER,
+    HEAP_USED,
+    RUN,
+    USED,
+    heap_after_collections,
+    without_none,
+)
+from lab.judge.resources.resource import Standing, Trial, Wait, resource
+from lab.judge.resources.stages import OF_SERVER, of_place
 
 # One end of a JVM may be anything.
 ENDS = 2
 
 
 @resource("garbage collection")
-def garbage_collection(seen: SeenTrial) -> Standing | None:
+def garbage_collection(trial: Trial) -> Standing | None:
     """Pauses, as a share of the time in which the server has work; and its share of CPU time.
 
     Measured: yes"""
-    ends, mine, name = _ends(seen), {"server": seen.server}, "jvm_gc_collection_seconds_sum"
+    ends, name = _ends(trial), "jvm_gc_collection_seconds_sum"
     # Cycles of concurrent collectors run beside the program, and are no pauses.
-    names = [gc for gc in seen.each("gc", name, **mine) if "Cycles" not in gc]
-    pauses = known(*(seen.rate(gc, "of the time", name, gc=gc, **mine) for gc in names))
+    names = [gc for gc in trial.server_metrics().values_of("gc", name) if "Cycles" not in gc]
+    rates = (trial.server_metrics(gc=gc).rate(gc, "of the time", name) for gc in names)
+    pauses = without_none(*rates)
     again = ends is not None and ends >= ENDS
     if not pauses and not again:
         return None
     paused = min(1.0, sum(pauses))
-    seen.heap_after_collections()
+    _note_heap(trial)
     return Standing(
         *(paused, 1.0, "of the time"),
         failed=float(again),
-        waits=tuple(Wait(place, part=_stopped(seen, place, paused)) for place in OF_SERVER),
-        takes=_cpu_taken(seen),
+        waits=tuple(Wait(place, part=_stopped(trial, place, paused)) for place in OF_SERVER),
+        takes=_cpu_taken(trial),
     )
 
 
-def _stopped(seen: SeenTrial, place: str, paused: float) -> float:
+def _note_heap(trial: Trial) -> None:
+    left = heap_after_collections(trial.observation, server=trial.server)
+    within = trial.observation.inside(left)
+    mean = statistics.fmean(within) if within else None
+    trial.note("heap after collections", mean, "bytes", f"{HEAP_AFTER}, {HEAP_USED}")
+
+
+def _stopped(trial: Trial, place: str, paused: float) -> float:
     """Of the time in which a stage of the server has something to do, the share in which it stands:
     in a pause it has as much to do as at other times."""
-    stage = of_place(seen, place)
+    stage = of_place(trial, place)
     at_work = 1 - paused if stage is None else stage.at_work * (1 - paused)
     return paused / (at_work + paused) if paused else 0.0
 
 
-def _cpu_taken(seen: SeenTrial) -> tuple[Wait, ...]:
+def _cpu_taken(trial: Trial) -> tuple[Wait, ...]:
     """The collector's share of the CPU time of the server, and of the machine."""
-    collector = seen.observation.rate(RUN, server=seen.server, threads="collector") or 0.0
-    used = seen.observation.rate(USED, service=seen.server)
-    spent = (seen.record.usage.host_busy or 0.0) * (seen.cpus or 0.0)
+    collector = trial.observation.rate(RUN, server=trial.server, threads="collector") or 0.0
+    used = trial.observation.rate(USED, service=trial.server)
+    spent = (trial.usage.host_busy or 0.0) * (trial.cpus or 0.0)
     return tuple(
         Wait(name, part=min(1.0, collector / cpus))
         for name, cpus in (("server CPU", used), ("host CPU", spent))
@@ -54,12 +69,13 @@ def _cpu_taken(seen: SeenTrial) -> tuple[Wait, ...]:
     )
 
 
-def _ends(seen: SeenTrial) -> float | None:
-    """How often the server's JVM was followed by a later one. None of a service that is not the
-    lab's: it may be several JVMs behind one name."""
-    name, mine = "process_start_time_seconds", {"job": "jvm", "server": seen.server}
-    starts = [start for series in seen.observation.series(name, **mine) for start in series.values]
-    if not starts or seen.before.foreign:
+def _ends(trial: Trial) -> float | None:
+    """How often the server's JVM was followed by a later one. None without the lab's contract:
+    there may be several JVMs behind one name."""
+    name, metrics = "process_start_time_seconds", trial.metrics(job="jvm", server=trial.server)
+    every = trial.observation.series(name, **metrics.labels)
+    starts = [start for series in every for start in series.values]
+    if not starts or not trial.has_contract:
         return None
     later = sum(now > before for before, now in pairwise(accumulate(starts, max)))
-    return seen.noted("ended", later, "times", f"changes({seen.range_of(name, mine)})")
+    return metrics.note("ended", later, "times", f"changes({metrics.range_of(name)})")

@@ -10,14 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from copy import replace
 from dataclasses import dataclass
-from functools import partial
 
-from lab.judge.cpu_split import CPUS_OF_EACH, HOST_CPU, cpu_split
-from lab.judge.excess import answered, excess_of, tail_as_expected
-from lab.judge.resources import missing
+from lab.judge.metrics import CPUS_OF_EACH, HOST_CPU, without_none
+from lab.judge.resources.excess import answered, excess_of, tail_as_expected
 from lab.judge.resources.generator import generator
+from lab.judge.resources.missing import missing
 from lab.judge.resources.resource import Resource
-from lab.judge.seen import SeenTrial, known
+from lab.judge.trial import Trial
 from lab.model import (
     NONE,
     STRONG,
@@ -26,6 +25,7 @@ from lab.model import (
     WEAK,
     Balance,
     Basis,
+    CpuSplit,
     Excess,
     Held,
     Standing,
@@ -54,50 +54,62 @@ class Claim:
     measured: bool
 
 
-def verdict(seen: SeenTrial, resources: Iterable[Resource]) -> Verdict:
-    standings = known(*(resource.standing(seen) for resource in resources))
-    excess, errors = excess_of(seen), seen.error_share
+def verdict(trial: Trial, resources: Iterable[Resource]) -> Verdict:
+    standings = without_none(*(resource.standing(trial) for resource in resources))
+    excess = excess_of(trial)
     if excess is not None:
         standings = apportioned(excess, standings)
-    named = partial(_named, seen, excess, standings)
+    name, strength, basis = _named(trial, excess, standings)
+    gaps = tuple(missing(trial, name))
+    invalid = not trial.judgement.valid and name != generator.name
+    if name != UNKNOWN and (invalid or any(gap.doubts for gap in gaps)):
+        strength = WEAK
+    ranked = tuple(sorted(standings, key=lambda standing: (-standing.share, -standing.failed)))
+    return Verdict(name, strength, basis, excess, ranked, gaps, _balance(trial))
+
+
+def _named(
+    trial: Trial, excess: Excess | None, standings: Sequence[Standing]
+) -> tuple[str, Strength, Basis]:
+    """What is named, and how surely by itself."""
+    errors = trial.error_share
     # Who fails for want of something that is full cannot call what comes behind it.
     failing = max(standings, key=lambda standing: (standing.failed, standing.full), default=None)
     failed = failing.failed if failing else 0.0
     # A peak's own connections are not measured, nor are requests without an answer.
-    unmeasured = failed > OBJECTIVE and (seen.plan.spike is not None or excess is None)
+    unmeasured = failed > OBJECTIVE and (trial.plan.spike is not None or excess is None)
     if failing and ((failed and errors > OBJECTIVE) or unmeasured):
         most = errors > OBJECTIVE and failed >= MOST * errors
-        return named(failing.resource, STRONG if most else WEAK, "errors")
+        return failing.resource, STRONG if most else WEAK, "errors"
     if excess is None:
-        return named(UNKNOWN, "", "errors" if errors > OBJECTIVE else "unanswered")
-    basis: Basis = "errors" if errors > OBJECTIVE else "excess"
-    if basis == "excess" and (nothing := _nothing(seen, excess)):
-        return named(*nothing)
-    small = excess.ms <= excess.resolved_ms
-    if small and basis == "excess":
-        basis = "tail"
+        return UNKNOWN, "", "errors" if errors > OBJECTIVE else "unanswered"
+    basis: Basis = "errors"
+    if errors <= OBJECTIVE:
+        if nothing := _nothing(trial, excess):
+            return nothing
+        basis = "tail" if excess.ms <= excess.resolved_ms else "excess"
     largest = max(standings, key=lambda standing: standing.share, default=None)
     if largest is None or largest.share <= 1 - sum(standing.share for standing in standings):
-        return named(UNKNOWN, "", basis)
+        return UNKNOWN, "", basis
     measured = largest.measured >= MOST
     if basis == "errors" and not measured:
-        return named(UNKNOWN, "", basis)
+        return UNKNOWN, "", basis
     # What errors, or a tail beyond a mean that is as expected, wait for is known by the mean only.
-    return named(largest.resource, STRONG if measured and basis == "excess" else WEAK, basis)
+    return largest.resource, STRONG if measured and basis == "excess" else WEAK, basis
 
 
-def _nothing(seen: SeenTrial, excess: Excess) -> tuple[str, Strength, Basis] | None:
+def _nothing(trial: Trial, excess: Excess) -> tuple[str, Strength, Basis] | None:
     """The verdict where no excess is to be explained; None where one is."""
-    small, had_all = excess.ms <= excess.resolved_ms, answered(seen)
-    if had_all and excess.r0_ms is None and seen.is_open:
+    had_all = answered(trial)
+    if had_all and excess.r0_ms is None and trial.is_open:
         return NONE, WEAK, "none"
-    if not small:
+    if excess.ms > excess.resolved_ms:
         return None
-    if seen.plan.spike:
+    if trial.plan.spike:
         return UNKNOWN, "", "spike"
     if not had_all:
         return UNKNOWN, "", "unanswered"
-    return (NONE, STRONG, "none") if tail_as_expected(seen, excess) else None
+    return (NONE, STRONG, "none") if tail_as_expected(trial, excess) else None
 
 
 def apportioned(excess: Excess, standings: Sequence[Standing]) -> tuple[Standing, ...]:
@@ -197,37 +209,22 @@ def _taken(claim: Claim, taken: Wait, taker: str) -> list[Claim]:
     return [replace(claim, ms=claim.ms - ms), Claim(claim.place, taker, ms, measured)]
 
 
-def _named(
-    seen: SeenTrial,
-    excess: Excess | None,
-    standings: Sequence[Standing],
-    name: str,
-    strength: Strength,
-    basis: Basis,
-) -> Verdict:
-    gaps = tuple(missing.missing(seen, name))
-    invalid = not seen.judgement.valid and name != generator.name
-    if name != UNKNOWN and (invalid or any(gap.doubts for gap in gaps)):
-        strength = WEAK
-    ranked = tuple(sorted(standings, key=lambda standing: (-standing.share, -standing.failed)))
-    return Verdict(name, strength, basis, excess, ranked, gaps, _balance(seen))
-
-
-def _balance(seen: SeenTrial) -> Balance:
+def _balance(trial: Trial) -> Balance:
     """Whether the figures that a verdict rests on agree: the parts' CPU time with the busy time of
     the CPUs, and the connections of a closed load with X · (R + Z)."""
-    split = cpu_split(seen.measurement, seen.observation)
-    parts = [getattr(split, name) for name in split.columns()]
-    busy, cpus = seen.record.usage.host_busy, seen.cpus
+    reading, columns = trial.reading, CpuSplit.columns()
+    parts = without_none(*(getattr(trial.cpu, name) for name in columns))
+    busy_cpus = (trial.usage.host_busy or 0.0) * (trial.cpus or 0.0)
     # Of several machines the driver reads its own.
-    every = seen.observation.rate(HOST_CPU) if len(seen.each("machine", CPUS_OF_EACH)) < 2 else None
+    alone = len(trial.metrics().values_of("machine", CPUS_OF_EACH)) < 2
+    every = trial.observation.rate(HOST_CPU) if alone else None
     cpu = others = in_flight = None
-    if busy and cpus and every is not None and None not in parts:
-        lab = sum(parts) * seen.reading.achieved_rps / 1e6
+    if busy_cpus and every is not None and len(parts) == len(columns):
+        lab = sum(parts) * reading.achieved_rps / 1e6
         if every >= (1 - SHORT) * lab:
-            others = max(0.0, every - lab) / (busy * cpus)
-            cpu = lab / (busy * cpus) + others
-    if not seen.is_open and seen.reading.answer_ms is not None:
-        cycle_s = (seen.reading.answer_ms + seen.think_ms) / 1000
-        in_flight = seen.reading.achieved_rps * cycle_s / seen.plan.concurrency
+            others = max(0.0, every - lab) / busy_cpus
+            cpu = lab / busy_cpus + others
+    if not trial.is_open and reading.answer_ms is not None:
+        cycle_s = (reading.answer_ms + trial.think_ms) / 1000
+        in_flight = reading.achieved_rps * cycle_s / trial.plan.concurrency
     return Balance(cpu, in_flight, others)

@@ -7,7 +7,7 @@ from copy import replace
 
 from lab.judge.compare import MARGIN, UNEVEN
 from lab.judge.intervals import LEAST_VALUES, MedianOf, RatioOf, pseudo_median_of, ratio_of_pairs
-from lab.judge.quantities import HOST_CROWDED
+from lab.judge.trial import HOST_CROWDED
 from lab.kinds.kind import ends
 from lab.kinds.proving.levers import HOST_CPU, Change
 from lab.kinds.proving.present import Present

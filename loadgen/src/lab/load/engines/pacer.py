@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 from lab.errors import RawDataError
 from lab.judge.capacity import NEAR
 from lab.judge.checks import data
-from lab.judge.quantities import PLANNED_LATENCIES
+from lab.judge.predict import PLANNED_LATENCIES
 from lab.judge.slo import SHARES
 from lab.load.engines.base import (
     REQUEST_TIMEOUT_S,

@@ -8,8 +8,8 @@ from typing import Any
 
 from lab.judge.checks import generator
 from lab.judge.checks import load as checks
-from lab.judge.quantities import allowed_ms
 from lab.judge.slo import SHARES
+from lab.judge.trial import allowed_ms
 from lab.load.engines.histogram import Histogram, log_errors
 from lab.load.engines.pacer_output import Line, Output, summed
 from lab.model import Counts, Peak, Reading, Remark, Second, TrialPlan

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from lab.judge.heap import heap_after_collections
+from lab.judge.metrics import heap_after_collections
 from lab.model import Observation, Series, SeriesError, bucket_quantile
 
 # More samples than these of a line a page does not show.
