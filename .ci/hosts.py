@@ -46,7 +46,7 @@ def headlines(name: str) -> dict[str, Headline]:
             row = replace(row, host_busy=used / cpus)
         rows.append(row)
     outcome = Outcome(experiment, rows, Path("no-raw-data"), cpus=cpus)
-    findings = kind_of(experiment).findings(outcome)
+    findings = list(kind_of(experiment).findings(outcome))
     units = {each.server: each for each in findings if isinstance(each, InUnits)}
     found: dict[str, Headline] = {}
     for each in findings:

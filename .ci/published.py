@@ -6,8 +6,7 @@ add RUN_DIR NAME
     follow from files which are not kept (recovery, growth). HOST is the short id of the run's
     host. Then as `page`
 page
-    writes the tables of docs/results/README.md, and prints of every page how many of its tables
-    come from a file
+    writes the table of docs/results/README.md
 
 A mark is a comment, at the begin of a line, above a table, a block of code or a paragraph. Its
 first line has what is recomputed, cell by cell, and each other line the begin of a row (or of a
@@ -78,11 +77,6 @@ OPEN = re.compile(r"^<!-- results$", re.MULTILINE)
 MARK = re.compile(rf"{OPEN.pattern}\n(?P<cells>.+)\n(?P<rows>(?:.+: .+\n)+)-->\n", re.MULTILINE)
 SOURCE = re.compile(r"(?P<file>[a-z0-9.-]+)(?:\[(?P<cells>[^\[\]]+)\])?")
 COMMENT = re.compile(r"<!--.*?-->\n", re.DOTALL)
-# A table, or a block of code.
-BLOCK = re.compile(r"(?:^\|.*\n)+|^```\w*\n(?:.*\n)*?```\n", re.MULTILINE)
-# A table that holds fewer is of something else.
-LEAST_NUMBERS = 3
-NUMBER_CELL = re.compile(r"(?:\| |  )[(×-]*\d|\d req/s")
 
 
 @dataclass(frozen=True)
@@ -191,7 +185,7 @@ def add(run_dir: Path, name: str) -> str:
     name = f"{name}-{host_id(manifest['host']) or 'unknown'}"
     (FOLDER / f"{name}.csv").write_text(reduced(source.read_text(), columns))
     (FOLDER / f"{name}.json").write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
-    PAGE.write_text(with_tables(PAGE.read_text()))
+    PAGE.write_text(with_table(PAGE.read_text()))
     return name
 
 
@@ -211,21 +205,8 @@ def command(of: Mapping[str, Any]) -> str:
     return " ".join(("make", verb.replace("loads", "bench"), *words, *settings))
 
 
-def counts() -> Iterator[tuple[str, int, int, int]]:
-    """Each page: its name, its tables with numbers, and how many of them, and of its texts, come
-    from a file."""
-    for name, text in pages().items():
-        blocks = {mark.block for mark in marks(text)}
-        from_file = {block for block in blocks if block.startswith(("|", "```"))}
-        candidates = (found[0].rstrip() for found in BLOCK.finditer(text))
-        numbers = (
-            block for block in candidates if len(NUMBER_CELL.findall(block)) >= LEAST_NUMBERS
-        )
-        yield name, len(from_file.union(numbers)), len(from_file), len(blocks - from_file)
-
-
-def with_tables(readme: str) -> str:
-    """The README with the tables of what is there."""
+def with_table(readme: str) -> str:
+    """The README with a row for each file."""
     lines = ["| file | run | of | host | commit | command |", "|---|---|---|---|---|---|"]
     for path in sorted(FOLDER.glob("*.json")):
         of = json.loads(path.read_text())
@@ -234,11 +215,6 @@ def with_tables(readme: str) -> str:
         file = f"[{path.stem}]({path.stem}.csv)"
         cells = (file, f"`{of['run']}`{status}", of["started_at"][:10], host)
         lines.append(f"| {' | '.join((*cells, str(of['commit'])[:8], f'`{command(of)}`'))} |")
-    lines += ["", "| page | tables with numbers | of them from a file | texts from a file |"]
-    lines.append("|---|---|---|---|")
-    for name, *found in counts():
-        if any(found[1:]):
-            lines.append(f"| [{name}](../../{name}) | {' | '.join(map(str, found))} |")
     return between(readme, "tables", "\n".join(lines))
 
 
@@ -247,9 +223,7 @@ if __name__ == "__main__":
         if sys.argv[1:2] == ["add"] and len(sys.argv) == 4:
             add(Path(sys.argv[2]), sys.argv[3])
         elif sys.argv[1:] == ["page"]:
-            PAGE.write_text(with_tables(PAGE.read_text()))
-            for name, found, from_file, texts in counts():
-                print(f"{name}: {from_file} of {found} tables with numbers, {texts} texts")
+            PAGE.write_text(with_table(PAGE.read_text()))
         else:
             sys.exit("published.py: add RUN_DIR NAME, or page")
     except (ValueError, OSError) as failure:

@@ -80,6 +80,15 @@ UNKNOWN = jar("A.class")
 KNOWN = jar("B.class")
 
 
+SUMS = (
+    f"{hashlib.sha256(KNOWN).hexdigest()}  org/example/known/7.0/known-7.0.jar\nff  a/c/1/c.pom\n"
+)
+GO = ["Go stdlib 1.27.4", "Go golang.org/x/net 0.50.0", "Go example.org/new 1.2.3"]
+DEBIAN = ["Debian glibc 2.41-12", "Debian gcc-14 14.2.0-19.1", "Debian wrk 4.1.0-4"]
+JDK = b'JAVA_VERSION="25.0.1"\n'
+APK = b"C:Q1\nP:musl\nV:1.2.5-r0\n\nP:busybox\nV:1.37\n\n"
+
+
 def image(files: dict[str, bytes]) -> io.BytesIO:
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w") as out:
@@ -91,11 +100,52 @@ def image(files: dict[str, bytes]) -> io.BytesIO:
     return written
 
 
-def test_a_program_of_go_names_its_modules_and_the_standard_library() -> None:
-    modules = (("stdlib", "1.27.4"), ("golang.org/x/net", "0.50.0"), ("example.org/new", "1.2.3"))
-    assert list(audit.of_go(program())) == [Component("Go", *module) for module in modules]
-    for other in (b"\x7fELF", b"", program(flags=0)):
-        assert list(audit.of_go(other)) == []
+@pytest.fixture
+def known(tmp_path: Path) -> dict[str, Any]:
+    (tmp_path / "sums").write_text(SUMS)
+    assert audit.trusted_jars(tmp_path / "none") == {}
+    return audit.trusted_jars(tmp_path / "sums")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "held"),
+    [
+        ("etc/passwd", b"", []),
+        ("var/lib/dpkg/status", STATUS.encode(), DEBIAN),
+        ("opt/lab/Some_Thing.dist-info/METADATA", b"Name: Some_Thing\nVersion: 2.0\n\nText",
+         ["PyPI some-thing 2.0"]),
+        ("opt/lab/lab.dist-info/METADATA", b"Name: lab\nVersion: 0.1.0\n", []),
+        # A program is large, and tells its modules after a header.
+        ("usr/bin/x", program().ljust(600_000, b"\0"), GO),
+        ("usr/bin/x", program(flags=0).ljust(600_000, b"\0"), []),
+        ("usr/bin/x", b"\x7fELF".ljust(600_000, b"\0"), []),
+        ("usr/bin/small", program(), []),
+        # A jar is known by its sum, or by its own files.
+        ("lab/app/lib/k.jar", KNOWN, ["Maven org.example:known 7.0"]),
+        ("lab/app/lib/s.jar", IDENTIFIED, ["Maven a.b:c 1.0"]),
+        ("lab/app/lib/u.jar", UNKNOWN, [f"jar u.jar {hashlib.sha256(UNKNOWN).hexdigest()[:12]}"]),
+        ("usr/share/java/elses.jar", IDENTIFIED, []),
+        ("lab/app/lib/own.jar", OWN, []),
+        *((f"lab/app/lib/{name}.jar", UNKNOWN, [])
+          for name in ("n", "n-1.0.0", "lab.n-1.0.0", "modified-lab.n-1.0.0")),
+        # OSV is not asked about what is not Debian's.
+        ("lib/apk/db/installed", APK, ["other alpine/musl 1.2.5-r0", "other alpine/busybox 1.37"]),
+        ("opt/java/openjdk/release", JDK, ["other jdk 25.0.1"]),
+        ("usr/lib/jvm/java-25/release", JDK, []),
+    ],
+)  # fmt: skip
+def test_an_image_is_read_file_by_file(
+    name: str, content: bytes, held: list[str], known: dict[str, Any]
+) -> None:
+    with tarfile.open(fileobj=image({name: content}), mode="r|") as opened:
+        assert [" ".join(each) for each in audit.inventory(opened, known, {"n"})] == held
+
+
+def test_packages_of_ubuntu_are_none_of_debian() -> None:
+    files = {"etc/os-release": b'NAME="U"\nID=ubuntu\n', "var/lib/dpkg/status": STATUS.encode()}
+    with tarfile.open(fileobj=image(files), mode="r|") as opened:
+        held = [" ".join(each) for each in audit.inventory(opened, {}, ())]
+    assert held == [line.replace("Debian ", "other ubuntu/") for line in DEBIAN]
 
 
 def test_a_real_program_of_go_is_read() -> None:
@@ -104,74 +154,6 @@ def test_a_real_program_of_go_is_read() -> None:
     assert stdlib.name == "stdlib"
     assert modules
     assert [each for each in modules if f"{each.name} v{each.version}" not in required] == []
-
-
-def test_a_jar_is_known_by_its_sum_or_by_its_own_files(tmp_path: Path) -> None:
-    sums = tmp_path / "sums"
-    path = "org/example/known/7.0/known-7.0.jar"
-    sums.write_text(f"{hashlib.sha256(KNOWN).hexdigest()}  {path}\nff  a/b/c/1/c-1.pom\n")
-    known = audit.trusted_jars(sums)
-    digest = hashlib.sha256(UNKNOWN).hexdigest()[:12]
-    for name, content, held in (
-        ("k.jar", KNOWN, [Component("Maven", "org.example:known", "7.0")]),
-        ("s.jar", IDENTIFIED, [Component("Maven", "a.b:c", "1.0")]),
-        ("own.jar", OWN, []),
-        ("n.jar", UNKNOWN, [Component("jar", "n.jar", digest)]),
-    ):
-        assert list(audit.of_jar(name, content, known)) == held
-    for name in ("n.jar", "n-1.0.0.jar", "lab.n-1.0.0.jar", "modified-lab.n-1.0.0.jar"):
-        assert list(audit.of_jar(name, UNKNOWN, known, {"n"})) == []
-    assert audit.trusted_jars(tmp_path / "none") == {}
-
-
-OF_DEBIAN = {("glibc", "2.41-12"), ("gcc-14", "14.2.0-19.1"), ("wrk", "4.1.0-4")}
-JDK = b'JAVA_VERSION="25.0.1"\n'
-
-
-@pytest.mark.parametrize(
-    ("files", "held"),
-    [
-        ({"var/lib/dpkg/status": STATUS.encode()}, {("Debian", *each) for each in OF_DEBIAN}),
-        (
-            {
-                "opt/lab/Some_Thing.dist-info/METADATA": b"Name: Some_Thing\nVersion: 2.0\n\nText",
-                "opt/lab/lab.dist-info/METADATA": b"Name: lab\nVersion: 0.1.0\n",
-            },
-            {("PyPI", "some-thing", "2.0")},
-        ),
-        (
-            {"lab/app/lib/c.jar": IDENTIFIED, "usr/share/java/elses.jar": IDENTIFIED},
-            {("Maven", "a.b:c", "1.0")},
-        ),
-        (
-            {"usr/bin/x": program().ljust(600_000, b"\0")},
-            {
-                ("Go", "stdlib", "1.27.4"),
-                ("Go", "golang.org/x/net", "0.50.0"),
-                ("Go", "example.org/new", "1.2.3"),
-            },
-        ),
-        ({"usr/bin/small": program(), "etc/passwd": b""}, set()),
-        # OSV is not asked about what is not Debian's.
-        (
-            {"etc/os-release": b'NAME="U"\nID=ubuntu\n', "var/lib/dpkg/status": STATUS.encode()},
-            {("other", f"ubuntu/{name}", version) for name, version in OF_DEBIAN},
-        ),
-        (
-            {"lib/apk/db/installed": b"C:Q1\nP:musl\nV:1.2.5-r0\n\nP:busybox\nV:1.37\n\n"},
-            {("other", "alpine/musl", "1.2.5-r0"), ("other", "alpine/busybox", "1.37")},
-        ),
-        (
-            {"opt/java/openjdk/release": JDK, "usr/lib/jvm/java-25/release": JDK},
-            {("other", "jdk", "25.0.1")},
-        ),
-    ],
-)
-def test_an_image_is_read_file_by_file(
-    files: dict[str, bytes], held: set[tuple[str, str, str]]
-) -> None:
-    with tarfile.open(fileobj=image(files), mode="r|") as opened:
-        assert {*audit.inventory(opened, {}, ())} == held
 
 
 FAULTY = Component("Go", "stdlib", "1.20")

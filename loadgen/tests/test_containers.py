@@ -89,7 +89,7 @@ def test_each_fault_is_found(rule: str, what: str, changes: dict[str, Any]) -> N
     faulty = copy.deepcopy(GOOD)
     for part, change in changes.items():
         faulty[part] = {**faulty[part], **change} if isinstance(change, dict) else change
-    found = [one for one in findings(faulty) if one.rule != "published"]
+    found = [each for each in findings(faulty) if each.rule != "published"]
     assert found == [Finding("fixed-pool", rule, what)]
     assert found[0] not in ALLOWED
 
@@ -107,9 +107,9 @@ def rows(section: str) -> list[list[str]]:
 
 def test_the_page_lists_what_is_allowed_and_why() -> None:
     allowed = [
-        [one.service, one.rule, one.what, why.replace("`", "")]
-        for one, why in ALLOWED.items()
-        if one.rule != "published"
+        [finding.service, finding.rule, finding.what, why.replace("`", "")]
+        for finding, why in ALLOWED.items()
+        if finding.rule != "published"
     ]
     assert rows("What is allowed") == allowed
 
@@ -124,4 +124,6 @@ def test_the_page_lists_what_is_published() -> None:
     listed = {(name, setting, port) for _, name, setting, port, _ in rows("What is published")}
     assert listed == {(name, setting, port) for name, setting, port, _ in published}
     inside = {(name, port) for name, _, _, port in published}
-    assert inside == {(one.service, one.what) for one in ALLOWED if one.rule == "published"}
+    assert inside == {
+        (finding.service, finding.what) for finding in ALLOWED if finding.rule == "published"
+    }

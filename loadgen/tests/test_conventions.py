@@ -251,10 +251,10 @@ def test_make_help_fits_one_screen_and_every_verb_is_on_its_page() -> None:
 
 def test_doctor_says_of_the_first_run_what_the_readme_says() -> None:
     page = text("README.md").partition("## What you need")[2]
-    said = text("host/lab/doctor.sh")
+    script = text("host/lab/doctor.sh")
     for verb, name in (("make up", "first_up_s"), ("make bench CONC=200", "first_bench_s")):
         took = re.search(rf"^\| `{verb}`.*\| (\d+) s \|$", page, re.MULTILINE)
-        assert f"{name}={took[1]} " in said
+        assert f"{name}={took[1]} " in script
 
 
 def test_every_column_is_documented_in_its_order() -> None:
@@ -279,11 +279,11 @@ def test_no_jvm_gets_a_flag_it_does_not_know(tmp_path: Path, version: str, newer
 
 def test_every_planted_fault_finds_its_text() -> None:
     """As .ci/mutations/apply.py asks it, but in every run of the unit tests: code moves on."""
-    for one in tomllib.loads(text(".ci/mutations/mutations.toml"))["mutation"]:
-        root = REPO / one["in"]
+    for fault in tomllib.loads(text(".ci/mutations/mutations.toml"))["mutation"]:
+        root = REPO / fault["in"]
         files = [root] if root.is_file() else [path for path in root.rglob("*") if path.is_file()]
-        places = sum(path.read_bytes().count(one["find"].encode()) for path in files)
-        assert places == 1, f"{one['name']}: its text is in {one['in']} {places} times"
+        places = sum(path.read_bytes().count(fault["find"].encode()) for path in files)
+        assert places == 1, f"{fault['name']}: its text is in {fault['in']} {places} times"
 
 
 def test_what_maven_fetches_has_sums_of_the_versions_in_use() -> None:
@@ -296,9 +296,9 @@ def test_what_maven_fetches_has_sums_of_the_versions_in_use() -> None:
     native = [line[66:] for line in lines if "/native-linux-x86_64/" in line]
     assert [name for name in native if name.replace("x86_64", "aarch64") not in sums] == []
     poms = [path.read_text() for path in (REPO / "servers").glob("**/pom.xml")]
-    used = {one for pom in poms for one in re.findall(r"<version\.[\w-]+>([^<]+)<", pom)}
+    used = {version for pom in poms for version in re.findall(r"<version\.[\w-]+>([^<]+)<", pom)}
     assert used
-    assert [one for one in sorted(used) if f"/{one}/" not in sums] == [], "make lock"
+    assert [each for each in sorted(used) if f"/{each}/" not in sums] == [], "make lock"
     (exporter,) = re.findall(r"(?m)^ARG JMX_EXPORTER_VERSION=(.+)$", text("servers/Dockerfile"))
     assert f"/jmx_prometheus_javaagent/{exporter}/" in sums, "make lock"
 
@@ -310,9 +310,9 @@ def test_scripts_of_the_host_use_what_macos_has_too() -> None:
     not_there = re.compile(
         r"\b(realpath|mapfile|readarray|readlink -f|sed -i|declare -A|wait -n|xargs -r|grep -P)\b"
     )
-    lines = [(one.name, line) for one in scripts for line in one.read_text().splitlines()]
+    lines = [(path.name, line) for path in scripts for line in path.read_text().splitlines()]
     code = [(name, line) for name, line in lines if not line.lstrip().startswith("#")]
-    assert [one for one in code if not_there.search(one[1])] == []
+    assert [line for line in code if not_there.search(line[1])] == []
 
 
 def test_make_down_removes_the_volumes_of_the_lab_and_no_others() -> None:

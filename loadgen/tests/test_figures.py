@@ -24,7 +24,7 @@ above the table
 """
 
 
-@pytest.mark.parametrize(("page", "figure"), DRAWN, ids=[one.name for _, one in DRAWN])
+@pytest.mark.parametrize(("page", "figure"), DRAWN, ids=[figure.name for _, figure in DRAWN])
 def test_a_figure_is_drawn_from_its_table_and_shown_beside_it(page: str, figure: Any) -> None:
     name = f"{figure.name}.svg"
     assert drawer.drawn(figure) == (drawer.IMAGES / name).read_text(), "python3 .ci/figures.py"
@@ -39,7 +39,7 @@ def test_each_figure_has_a_name_of_its_own_and_the_colours_of_a_report() -> None
 
 def widths(svg: str) -> list[float]:
     """How long its bars are."""
-    return [float(one) for one in re.findall(r'width="([\d.]+)" height="14"', svg)]
+    return [float(width) for width in re.findall(r'width="([\d.]+)" height="14"', svg)]
 
 
 def test_a_bar_is_as_long_as_its_value() -> None:

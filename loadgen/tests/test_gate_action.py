@@ -28,16 +28,16 @@ def test_a_step_ends_as_the_gate_does_and_shows_what_it_says(
     folder = tmp_path / "results/r/gates/g"
     folder.mkdir(parents=True)
     (folder / "gate.md").write_text("**a page**\n")
-    said = LINE if status != 2 else "lab: no"
-    program(tmp_path / "lab", f'printf "%s\\n" "$@" >words\necho "{said}"\nexit {status}')
+    line = LINE if status != 2 else "lab: no"
+    program(tmp_path / "lab", f'printf "%s\\n" "$@" >words\necho "{line}"\nexit {status}')
     done = run_step(tmp_path, cannot_tell="pass" if pass_untold else "fail")
     assert done.returncode == ended, done.stderr
     words = (tmp_path / "words").read_text().splitlines()
     assert words == ["gate", "BASE=a/b:1", "CANDIDATE=a/b:2", "CONC=5", "RATE=7"]
-    told = (tmp_path / "output").read_text().splitlines()
-    assert told == [f"answer={answer}", f"folder={'results/r/gates/g' if status != 2 else ''}"]
+    output = (tmp_path / "output").read_text().splitlines()
+    assert output == [f"answer={answer}", f"folder={'results/r/gates/g' if status != 2 else ''}"]
     summary = tmp_path / "summary"
-    assert summary.exists() == (said == LINE)
+    assert summary.exists() == (line == LINE)
     assert not summary.exists() or summary.read_text() == "**a page**\n"
 
 

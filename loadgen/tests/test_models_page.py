@@ -48,6 +48,6 @@ def test_the_table_of_lines_is_what_the_code_has_now() -> None:
     assert tuple(rows) == plain
     for model, row in rows.items():
         assert int(row["own"].replace(",", "")) == lines(SERVERS / "lanes" / model), model
-        for name, said in {**counted(row["sibling"]), **counted(row["contract"])}.items():
-            assert said == lines(SHARED[name]), (model, name)
+        for name, count in {**counted(row["sibling"]), **counted(row["contract"])}.items():
+            assert count == lines(SHARED[name]), (model, name)
         assert len(counted(row["contract"])) == 1, model

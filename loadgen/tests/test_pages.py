@@ -78,10 +78,10 @@ def test_pages_scripts_and_modules_are_listed() -> None:
     )
     pages = {page.name for page in (REPO / "docs").glob("*.md")} - {"README.md"}
     assert sorted(name for name, _ in LINK.findall(docs) if "/" not in name) == sorted(pages)
-    said = set(re.findall(r"`([a-z_-]+(?:\.[a-z]+)?)/?(?: page)?`", ci))
+    listed = set(re.findall(r"`([a-z_-]+(?:\.[a-z]+)?)/?(?: page)?`", ci))
     scripts = {path.name for path in (REPO / ".ci").iterdir()} - {"README.md", "__pycache__"}
-    assert scripts == said & scripts
-    assert not {name for name in said if "." in name} - scripts
+    assert scripts == listed & scripts
+    assert not {name for name in listed if "." in name} - scripts
     poms = [*REPO.glob("servers/*/pom.xml"), *REPO.glob("servers/*/*/pom.xml")]
     modules = {path.parent.name for path in poms}
     assert modules == set(re.findall(r"`([a-z-]+)`", servers))

@@ -30,7 +30,7 @@ def test_every_file_is_behind_a_page_and_says_of_which_run_it_is() -> None:
     assert sorted({name for _, mark in MARKED for name in mark.files}) == FILES
     assert sorted(path.stem for path in published.FOLDER.glob("*.json")) == FILES
     text = published.PAGE.read_text()
-    assert published.with_tables(text) == text, "run: python3 .ci/published.py page"
+    assert published.with_table(text) == text, "run: python3 .ci/published.py page"
 
 
 @pytest.mark.parametrize(

@@ -18,18 +18,18 @@ def test_the_page_has_the_table_of_the_list_and_of_what_passed() -> None:
 
 def test_forty_cells_and_more_twelve_of_them_in_the_full_suite() -> None:
     listed = cells.read(REPO / ".ci/cells.csv")
-    keys = [(one["fault"], one["phase"]) for one in listed]
+    keys = [(cell["fault"], cell["phase"]) for cell in listed]
     assert len(set(keys)) == len(keys) >= 40
-    full = [one for one in listed if one["suite"] not in ("long", "own")]
+    full = [cell for cell in listed if cell["suite"] not in ("long", "own")]
     assert len(full) >= 12
     smoke = (REPO / ".ci/smoke.sh").read_text()
-    for one in listed:
-        assert one["phase"] in cells.PHASES
-        assert one["after"] in ("goes-on", "ends", "either")
+    for cell in listed:
+        assert cell["phase"] in cells.PHASES
+        assert cell["after"] in ("goes-on", "ends", "either")
         # The step of the smoke test that plants it already.
-        if one["suite"] not in ("full", "long", "own"):
-            assert f"step {one['suite']} " in smoke, one
-    assert {(one["fault"], one["phase"]) for one in cells.read(cells.PASSED)} <= set(keys)
+        if cell["suite"] not in ("full", "long", "own"):
+            assert f"step {cell['suite']} " in smoke, cell
+    assert {(cell["fault"], cell["phase"]) for cell in cells.read(cells.PASSED)} <= set(keys)
 
 
 def test_every_fault_can_be_injected_and_is_explained() -> None:
@@ -37,8 +37,8 @@ def test_every_fault_can_be_injected_and_is_explained() -> None:
     inject = script.partition("\ninject() {")[2].partition("\n}\n")[0]
     patterns = re.findall(r"^    ([a-z0-9*-]+)\)", inject, re.MULTILINE)
     page = (REPO / "docs/reliability.md").read_text()
-    for fault in {one["fault"] for one in cells.read(REPO / ".ci/cells.csv")}:
-        assert any(re.fullmatch(one.replace("*", ".*"), fault) for one in patterns if one != "*")
+    for fault in {cell["fault"] for cell in cells.read(REPO / ".ci/cells.csv")}:
+        assert any(re.fullmatch(cell.replace("*", ".*"), fault) for cell in patterns if cell != "*")
         names = (f"| {fault} |", f"| {fault.partition('-')[0]}-… |")
         assert any(name in page.partition("What the names mean")[2] for name in names), fault
 

@@ -24,7 +24,8 @@ def numbers(text: str) -> set[str]:
 
 def intervals(text: str) -> set[tuple[str, ...]]:
     """The values with intervals of a text, and these, without commas."""
-    return {tuple(one.replace(",", "") for one in of) for of in INTERVAL.findall(text)}
+    found = INTERVAL.findall(text)
+    return {tuple(number.replace(",", "") for number in interval) for interval in found}
 
 
 @cache
@@ -44,8 +45,8 @@ def taken_by_make(command: str, folder: Path) -> bool:
     if verb in ("sweep", "density"):
         verb, words = "run", [f"EXP={verb}", *words]
     # This repository's own lists and files.
-    for name, of in (("servers", "prometheus/servers"), ("experiments", "experiments")):
-        (folder / name).symlink_to(REPO / of)
+    for path in ("prometheus/servers", "experiments"):
+        (folder / Path(path).name).symlink_to(REPO / path)
     settings = re.findall(r"(?m)^([A-Z][A-Z0-9_]*)=", (REPO / ".env").read_text())
     settings += re.findall(r"LAB_SETTING_NAMES := ([^\\]*)", (REPO / "Makefile").read_text())
     home = {"LAB_HOME": str(folder), "LAB_SETTING_NAMES": " ".join(settings)}

@@ -100,7 +100,6 @@ class FakeLab:
     # else that exports.
     foreign: set[str] = field(default_factory=set)
     scraped_jvms: set[str] = field(default_factory=set)
-    foreign_started_s: float = 1000.0
     # What a load of so many connections gets of it: answers a second, their times in turn, and how
     # long each connection waits before its next request (ms); and the share of errors.
     answers: Callable[[int], tuple[float, Sequence[float], float]] = lambda n: (5.0 * n, [200], 0)
@@ -245,11 +244,12 @@ class FakeLab:
             self.toxic_calls.append((self.clock(), f"{request.method} {request.url.path}"))
             if self.stuck_from is not None and len(self.toxic_calls) > self.stuck_from:
                 raise httpx.ReadTimeout("slow", request=request)
-        proxy = FakeToxiproxy(self.toxics, enabled=self.enabled)
+        proxy = FakeToxiproxy()
+        proxy.toxics, proxy.enabled = {toxic["name"]: toxic for toxic in self.toxics}, self.enabled
         answer = proxy.handle_request(request)
         if self.enabled and not proxy.enabled:
             self.proxy_files, self.proxy_deaf = 12, False
-        self.enabled = proxy.enabled
+        self.toxics[:], self.enabled = proxy.toxics.values(), proxy.enabled
         return answer
 
     def _post(self, server: str, path: str, body: dict[str, int]) -> httpx.Response:

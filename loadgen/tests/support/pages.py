@@ -16,12 +16,12 @@ def without_code(text: str) -> str:
 
 def sections(text: str) -> Mapping[str, str]:
     """Each heading's anchor, and its text up to the next heading that is no deeper."""
-    found = [*re.finditer(r"(?m)^(#+) (.+)$", without_code(text))]
-    ends = [
-        next((one.start() for one in found[at + 1 :] if len(one[1]) <= len(of[1])), len(text))
-        for at, of in enumerate(found)
-    ]
-    return {_anchor(of[2]): text[of.start() : end] for of, end in zip(found, ends, strict=True)}
+    headings = [*re.finditer(r"(?m)^(#+) (.+)$", without_code(text))]
+    found = {}
+    for at, heading in enumerate(headings, start=1):
+        later = (each.start() for each in headings[at:] if len(each[1]) <= len(heading[1]))
+        found[_anchor(heading[2])] = text[heading.start() : next(later, len(text))]
+    return found
 
 
 def anchors(text: str) -> set[str]:

@@ -189,13 +189,7 @@ def _beside_values(text: str, values: Sequence[float]) -> str | None:
 def _beside_found(text: str, file: str, name: str, server: str) -> str | None:
     """As `_otherwise`, of the findings of that name of each launch of a server."""
     kept = record(file).get("findings")
-    if kept is None:
-        every = _findings(file)
-    else:
-        # Each kind's own fields are not asked for here.
-        names = {*Finding.__struct_fields__}
-        common = [{key: each[key] for key in each.keys() & names} for each in kept]
-        every = msgspec.convert(common, tuple[Finding, ...])
+    every = _findings(file) if kept is None else [_finding(each) for each in kept]
     found = [each for each in every if (each.name, each.server) == (name, server)]
     values = [each.value for each in found if each.value is not None]
     ends = [(each.low, each.high) for each in found]
@@ -205,6 +199,12 @@ def _beside_found(text: str, file: str, name: str, server: str) -> str | None:
     if not text.endswith(count):
         return f"a value in {len(values)} of {len(found)} launches"
     return _beside_values(text.removesuffix(count), values)
+
+
+def _finding(kept: Mapping[str, Any]) -> Finding:
+    """As it was kept: until 2026-11-30 with a text."""
+    known = {name: value for name, value in kept.items() if name != "text"}
+    return msgspec.convert(known, Finding)
 
 
 @cache

@@ -48,7 +48,7 @@ class FakeProcess:
         return 0 if self._system.monotonic() - self._from >= self._length_s else None
 
     def cpu_s(self) -> float:
-        cores = self._system.engine_cores if self._cores is None else self._cores
+        cores = 0.5 if self._cores is None else self._cores
         return (self._system.monotonic() - self._from) * cores
 
     def turns(self) -> Turns:
@@ -69,7 +69,6 @@ class FakeSystem:
 
     def __init__(self) -> None:
         self.elapsed_s = 0.0
-        self.engine_cores = 0.5
         self.busy = 0.5
         self.wait_ms = 0.05
         self.throttled = 0.0

@@ -40,6 +40,12 @@ async def test_the_page_and_its_parts_are_served_with_their_types(scene: Scene) 
         assert (await scene.page.get(f"/static/{name}")).status_code in (403, 404), name
 
 
+async def test_the_page_starts_no_load_and_serves_no_run(scene: Scene) -> None:
+    for path in ("/api/runs", "/results/a-run/report.html", "/results/a-run/manifest.json"):
+        assert (await scene.page.get(path)).status_code == 404, path
+    assert (await scene.change("POST /api/bench", {})).status_code == 404
+
+
 async def live_of(scene: Scene) -> Any:
     return (await scene.page.get("/api/live")).json()
 
