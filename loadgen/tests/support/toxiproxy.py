@@ -11,19 +11,15 @@ class FakeToxiproxy(httpx.BaseTransport):
     """Answers like the real one: 409 for a name taken, an update that ignores type and stream, a
     reset that also enables proxies. ``keeps_toxics`` makes it deaf to removals."""
 
-    def __init__(self, toxics: list[dict[str, Any]] | None = None, *, enabled: bool = True) -> None:
-        self.in_force = [] if toxics is None else toxics
-        self.enabled = enabled
+    def __init__(self) -> None:
+        self.toxics: dict[str, dict[str, Any]] = {}
+        self.enabled = True
         self.keeps_toxics = False
         self.user_agents: set[str] = set()
         # What the agent saw change besides the toxic, and each time it was asked, what it saw.
         self.seen: dict[str, str] = {}
         self.looks: list[list[str]] = []
         self.changes: list[str] = []
-
-    @property
-    def toxics(self) -> dict[str, dict[str, Any]]:
-        return {toxic["name"]: toxic for toxic in self.in_force}
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         self.user_agents.add(request.headers["user-agent"])
@@ -42,22 +38,22 @@ class FakeToxiproxy(httpx.BaseTransport):
                 pass
             case _, ["reset"]:
                 if not self.keeps_toxics:
-                    self.in_force.clear()
+                    self.toxics.clear()
                 self.enabled = True
             case _, ["proxies", "downstream"]:
                 self.enabled = body["enabled"]
             case _, ["proxies", "downstream", "toxics"]:
                 if body["name"] in self.toxics:
                     return httpx.Response(409, json={"error": "toxic already exists"})
-                self.in_force.append(body | {"toxicity": _float32(body["toxicity"])})
+                self.toxics[body["name"]] = body | {"toxicity": _float32(body["toxicity"])}
             case _, [*_, name] if name not in self.toxics:
                 return httpx.Response(404, json={"error": "toxic not found"})
             case "DELETE", [*_, name]:
-                self.in_force.remove(self.toxics[name])
+                del self.toxics[name]
             case _, [*_, name]:
                 self.toxics[name].update(attributes=body["attributes"], toxicity=body["toxicity"])
         proxy = {"name": "downstream", "listen": "[::]:8666", "upstream": "downstream:8080"}
-        proxy |= {"enabled": self.enabled, "toxics": self.in_force}
+        proxy |= {"enabled": self.enabled, "toxics": list(self.toxics.values())}
         return httpx.Response(200, json={"downstream": proxy})
 
 

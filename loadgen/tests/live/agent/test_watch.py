@@ -40,7 +40,7 @@ class Scene:
 
     def look(self, *toxics: dict[str, Any], enabled: bool = True) -> datetime:
         """A look a second later, with these toxics; its time."""
-        self.real.in_force = list(toxics)
+        self.real.toxics = {toxic["name"]: toxic for toxic in toxics}
         self.real.enabled = enabled
         self.clock.now += 1
         asyncio.run(self.watch.look())
