@@ -117,7 +117,7 @@ def test_of_two_looks_the_later_one_counts(scene: Scene) -> None:
         older = asyncio.create_task(scene.watch.look())
         await asyncio.to_thread(asked.wait, 60)
         # The first look has its answer, and has not got it yet, when a toxic is put in force.
-        scene.real.in_force.append(SLOW)
+        scene.real.toxics[SLOW["name"]] = SLOW
         newer = asyncio.create_task(scene.watch.look())
         await asyncio.sleep(0)
         answers.set()
