@@ -20,7 +20,7 @@ from pathlib import Path
 
 import httpx
 
-from lab.system.tokens import TokenAuth
+from lab.system.http import TokenAuth
 
 PATIENCE_S = 300.0
 LOOK_S = 0.1
