@@ -187,8 +187,7 @@ env_value() { (. ".lab/$COMPOSE_PROJECT_NAME/env" && printf '%s' "${!1}"); }
 in_lab() {
   docker run --rm --network "${COMPOSE_PROJECT_NAME}_lab" --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
     -v "$PWD:/lab/repo:ro" -w /lab/repo/loadgen -e LAB_SMOKE_RESULTS="/lab/repo/${LAB_RESULTS_DIR#./}" \
-    -e LAB_PROMETHEUS_URL=http://prometheus:9090 -e LAB_TOXIPROXY_URL=http://toxiproxy:8475 \
-    -e LAB_AGENT_URL=http://loadgen:9464 -e LAB_SMOKE_BENCHED="$benched" -e GRAFANA_ADMIN_PASSWORD="$(env_value GRAFANA_ADMIN_PASSWORD)" -e LAB_SECRET="$(env_value LAB_SECRET)" \
+    -e LAB_SMOKE_BENCHED="$benched" -e GRAFANA_ADMIN_PASSWORD="$(env_value GRAFANA_ADMIN_PASSWORD)" -e LAB_SECRET="$(env_value LAB_SECRET)" \
     "$test_image" "$@"
 }
 inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }

@@ -49,10 +49,11 @@ FINDINGS = "findings.json"
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The result of a run, and its trials with their raw folders."""
+    """The result of a run, its trials with their raw folders, and those that cannot be read."""
 
     result: Result
     trials: tuple[tuple[Path, Trial], ...]
+    unreadable: tuple[str, ...]
 
 
 def as_measured(record: Manifest, run_dir: Path) -> Manifest:
@@ -148,7 +149,7 @@ def judged(run_dir: Path, engines: Sequence[Engine]) -> Judged:
         recorded=_recorded_trials(measured, run_dir, engines, trials),
         verb="gate" if arms_of(experiment).images else kind.verb.name if kind.verb else "run",
     )
-    return Judged(result, tuple(folders_read))
+    return Judged(result, tuple(folders_read), tuple(unreadable))
 
 
 def write(run_dir: Path, judged: Judged) -> None:
@@ -216,7 +217,7 @@ def _read_trials(
     for raw in raws:
         try:
             trials.append((raw, read_trial(measured, raw, engines)))
-        except RawDataError:
+        except (RawDataError, ArithmeticError, ValueError):
             unreadable.append(raw.name)
     return trials, unreadable
 

@@ -171,7 +171,9 @@ def judge(call: Call, engines: Sequence[Engine] = ENGINES) -> int:
             "another candidate, or what is to be judged, as BASE=<run>:<server>"
         )
     asked = {answer.question.figure for pair in result.comparisons for answer in pair.answers}
-    notes += [Remark("not-judged", {"figure": figure}) for figure in limits if figure not in asked]
+    # A closed load has a goodput, an open one a p99: a load is judged by one of them.
+    judged = asked | ({"goodput", "p99"} if asked & {"goodput", "p99"} else set())
+    notes += [Remark("not-judged", {"figure": figure}) for figure in limits if figure not in judged]
     texts = [say("runs", note.code, **note.values) for note in notes]
     gate = report.Gate(base.title, candidate.title, result.comparisons, [*texts, *result.recorded])
     gates = candidate.folder / "gates"

@@ -24,7 +24,7 @@ from lab.model.host_facts import host_id
 from lab.report import console, index, markdown, page
 from lab.report.progress import Trials, duration
 from lab.report.remarks import text
-from lab.store import csv, manifest
+from lab.store import csv, manifest, series
 from lab.store.run_dir import check_space, point_latest
 
 # A part that all servers need (Toxiproxy, the downstream) may be away for so many trials in a row,
@@ -69,6 +69,7 @@ class Loop:
         """Every trial that is left; then the derived files, and the table."""
         try:
             with self.progress:
+                self._observe_late()
                 self._measure()
         except BaseException as first:
             try:
@@ -100,6 +101,18 @@ class Loop:
         problem = tools.observe(measured.record, window_s, raw, tools.stack, tools.system)
         if problem is not None:
             self.progress.warn(f"{raw.name}: {text(problem)}")
+
+    def _observe_late(self) -> None:
+        """Store what Prometheus saw of trials that were cut off after their load: what is next
+        follows from verdicts, and these from the series."""
+        raws = [self.run_dir / "raw" / row.trial for row in self.rows]
+        missing = [raw for raw in raws if not (raw / series.NAME).exists()]
+        for raw in missing:
+            self.observe(raw)
+        if any((raw / series.NAME).exists() for raw in missing):
+            kept = {row.trial for row in self.rows}
+            every = judged(self.run_dir, self.tools.engines).result.rows
+            self.rows[:] = [row for row in every if row.trial in kept]
 
     def _measure(self) -> None:
         rows, design, progress = self.rows, self.design, self.progress
@@ -175,14 +188,16 @@ class Loop:
         """What a reader wants first, also if nothing can be written; then the derived files, whose
         figures take seconds to draw."""
         screen = self.tools.console
-        run = judged(self.run_dir, self.tools.engines)
-        console.ended(screen, run.result)
-        write(self.run_dir, run)
-        files = f"{csv.NAME}, {page.NAME}, {markdown.NAME}"
-        screen.print(f"results/{self.run_dir.name}/{{{files}}}", highlight=False)
-        if record.status != "complete" and not arms_of(record.experiment).images:
-            resumes = " ".join(("make run", f"RESUME={record.run}", *record.settings))
-            screen.print(f"{record.status}: {resumes} goes on", highlight=False)
+        try:
+            run = judged(self.run_dir, self.tools.engines)
+            console.ended(screen, run.result)
+            write(self.run_dir, run)
+            files = f"{csv.NAME}, {page.NAME}, {markdown.NAME}"
+            screen.print(f"results/{self.run_dir.name}/{{{files}}}", highlight=False)
+        finally:
+            if record.status != "complete" and not arms_of(record.experiment).images:
+                resumes = " ".join(("make run", f"RESUME={record.run}", *record.settings))
+                screen.print(f"{record.status}: {resumes} goes on", highlight=False)
 
 
 def announcement(experiment: Experiment, design: Design, chosen: Chosen, first: TrialPlan) -> str:

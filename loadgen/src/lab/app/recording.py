@@ -84,7 +84,8 @@ class Recorder:
 
     def _replace(self, server: str, before: Snapshot) -> None:
         """A fresh JVM has what it starts with, not what the user has set since: a Ctrl-C does not
-        cut this short. What was measured before is whole, also if this fails."""
+        cut this short. What was measured before is whole, also if this fails. Raises LabError for a
+        server of the lab: no later trial may run on a JVM that was recorded."""
         subject = self._loop.tools.subjects[server]
         try:
             self._loop.preparation.replace_jvm(server, Clock())
@@ -93,5 +94,7 @@ class Recorder:
                 had = {(server, name): n for name, n in knobs_of(before.settings).items()}
                 subject.knobs.write({item: n for item, n in had.items() if now.get(item) != n})
         except LabError as failure:
+            if subject.knobs:
+                raise
             problem = f"its {subject.process} was not replaced: {failure}"
             self._loop.progress.warn(f"{server}: {problem}")

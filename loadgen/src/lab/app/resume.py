@@ -20,6 +20,7 @@ from lab.model import Experiment
 from lab.store import csv, manifest, recording
 from lab.store.manifest import Manifest
 from lab.store.records import read_object, writing
+from lab.store.run_dir import new_run_dir
 
 
 def resume(run_dir: Path, experiment: Experiment, lab: Lab, stages: Stages | None = None) -> int:
@@ -81,8 +82,11 @@ def put_away(run_dir: Path, kept: Collection[str], now: datetime) -> None:
     left = [raw for raw in run_dir.glob("raw/*") if raw.name not in kept]
     recorded = run_dir.glob(f"{recording.FOLDER}/*")
     left += [raw for raw in recorded if not (raw / recording.NAME).exists()]
-    aside = run_dir / "abandoned" / f"{now:%Y%m%dT%H%M%SZ}"
-    for raw in left:
-        with writing(aside):
-            aside.mkdir(parents=True, exist_ok=True)
+    if not left:
+        return
+    with writing(abandoned := run_dir / "abandoned"):
+        abandoned.mkdir(exist_ok=True)
+    aside = new_run_dir(abandoned, now, "left")
+    with writing(aside):
+        for raw in left:
             raw.rename(aside / raw.name)

@@ -118,9 +118,11 @@ def read_sides(
 
 
 def _side(word: str, folder: Path, lane: str, engines: Sequence[Engine]) -> Side:
-    result = judged(folder, engines).result
+    judgement = judged(folder, engines)
+    result = judgement.result
     rows = result.rows
-    gone = sorted({*csv.trials(folder / csv.NAME)} - {row.trial for row in rows})
+    lacking = {*csv.trials(folder / csv.NAME)} - {row.trial for row in rows}
+    gone = sorted(lacking | {*judgement.unreadable})
     if gone or not rows:
         missing = f"no raw data of {', '.join(gone)}" if gone else "no raw data"
         raise LabError(f"{folder.name} has {missing}: it cannot be judged again")

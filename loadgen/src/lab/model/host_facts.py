@@ -14,6 +14,8 @@ AUTO = "auto"
 # The names of the machines of a lab on several (compose.swarm.yaml), for the agent and the driver,
 # and the addresses of further generators, HOST:PORT with spaces between. Empty: one machine.
 MACHINES, GENERATORS = "LAB_MACHINES", "LAB_GENERATORS"
+# As many as a machine of today may have, several times over.
+MOST_CPUS = 16_384
 
 
 def host_facts(lines: Iterable[str]) -> dict[str, Any]:
@@ -66,7 +68,10 @@ def host_id(facts: Mapping[str, Any]) -> str | None:
 def cpus_of(cpu_set: str) -> frozenset[int]:
     """The numbers of the CPUs in a set; an empty one has none. Raises ValueError for no set."""
     parts = [part.split("-") for part in cpu_set.split(",") if part]
-    return frozenset(cpu for ends in parts for cpu in range(int(ends[0]), int(ends[-1]) + 1))
+    ranges = [(int(ends[0]), int(ends[-1])) for ends in parts]
+    if any(last >= MOST_CPUS for _, last in ranges):
+        raise ValueError(f"a CPU has a number below {MOST_CPUS}")
+    return frozenset(cpu for first, last in ranges for cpu in range(first, last + 1))
 
 
 def cores_of(facts: Mapping[str, Any]) -> int | None:

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     )
 else:
     Json = Any  # Reading takes such a value as it is.
-Count = Annotated[int, Meta(ge=0)]
+# As large as a container may say: 64 bits.
+Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Positive = Annotated[int, Meta(ge=1)]
 AboveZero = Annotated[float, Meta(gt=0)]
 

@@ -24,7 +24,7 @@ class Recording(Record):
     events: tuple[str, ...]
     samples: Count
     whole: bool
-    stacks: Mapping[str, int]
+    stacks: Mapping[str, Count]
 
     def __post_init__(self) -> None:
         if min(self.stacks.values(), default=0) < 0 or any("\n" in stack for stack in self.stacks):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from lab.model.host_facts import cpus_of
 from lab.model.knobs import DIRECT
-from lab.model.record import Json, Record
+from lab.model.record import Json, Record, Whole
 
 
 class Identity(Record, forbid_unknown_fields=False):
@@ -13,10 +13,10 @@ class Identity(Record, forbid_unknown_fields=False):
     model: str
     version: str
     jdk: str
-    pid: int
-    start_time_ms: int
-    cpus: int
-    max_heap_bytes: int
+    pid: Whole
+    start_time_ms: Whole
+    cpus: Whole
+    max_heap_bytes: Whole
     gc: tuple[str, ...]
     jvm_flags: tuple[str, ...]
 

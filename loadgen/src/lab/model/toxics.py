@@ -20,7 +20,7 @@ from msgspec import Meta
 from msgspec.structs import force_setattr
 
 from lab.errors import LabUnreachable, WordError
-from lab.model.record import Record
+from lab.model.record import Record, Whole
 
 HOUR_MS = 3_600_000
 LARGEST = 2**31 - 1
@@ -83,7 +83,7 @@ class Toxic(Record, forbid_unknown_fields=False):
     type: _Text
     stream: Stream
     toxicity: Annotated[float, Meta(ge=0, le=1)]
-    attributes: Mapping[str, int]
+    attributes: Mapping[str, Whole]
 
     def __post_init__(self) -> None:
         force_setattr(self, "attributes", dict(sorted(self.attributes.items())))

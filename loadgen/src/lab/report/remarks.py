@@ -76,7 +76,10 @@ def text(remark: Remark) -> str:
     """A remark as people read it; as it is in a file if it lacks a value, or is unknown."""
     template = OTHERS.get(remark.code) or TEXTS.get(remark.code, [""])[0]
     listed = " and ".join(f"{count} {name}" for name, count in remark.values.items())
-    return filled(template, {"listed": listed, **remark.values}) or remark.cell
+    try:
+        return filled(template, {"listed": listed, **remark.values}) or remark.cell
+    except (ValueError, TypeError):  # A value of another type, in a file of somebody else.
+        return remark.cell
 
 
 def texts(remarks: Iterable[Remark]) -> tuple[str, ...]:

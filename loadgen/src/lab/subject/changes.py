@@ -129,6 +129,13 @@ class Entry(Record):
     found: Json
     left: tuple[Json, ...] = ()
 
+    def __post_init__(self) -> None:
+        for value in (self.found, *self.left):
+            if isinstance(value, Mapping):
+                from_json(Toxic, value)
+            elif value is not None and not isinstance(value, int):
+                raise ValueError(f"{value!r} is no value of a knob or a proxy")
+
     @property
     def text(self) -> str:
         if self.kind == "knob":

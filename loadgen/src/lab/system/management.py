@@ -8,7 +8,7 @@ import msgspec
 
 from lab.errors import LabUnreachable
 from lab.judge.metrics import RUN, RUNQ
-from lab.model import Identity, Recording
+from lab.model import Count, Identity, Recording
 from lab.store.records import from_json
 from lab.system.http import COUNTER_DEADLINE_S, Http, Part
 
@@ -96,7 +96,7 @@ class Management(Recorder, Timed):
     def collect_garbage(self) -> int:
         """Run a full collection; the live heap after it, in bytes."""
         answer = self.call("POST", "/gc", deadline_s=SLOW_DEADLINE_S)
-        return self.field(answer, "heap_used_bytes", int)
+        return self.field(answer, "heap_used_bytes", Count)
 
     def in_flight(self) -> int:
         """Requests in work or in the queue."""

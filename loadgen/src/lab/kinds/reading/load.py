@@ -23,7 +23,7 @@ from lab.kinds.reading.settings import (
 from lab.load.engines import ENGINES
 from lab.model import MODES, Arrivals, Experiment, Mode, Record
 from lab.model.routes import Route, foreign, parse
-from lab.store.records import to_json
+from lab.store.records import UNREADABLE, read_bytes, to_json
 from lab.store.run_dir import find_run_dir
 
 DEFAULT_DURATION_S = 15
@@ -220,19 +220,20 @@ def _rate(asked: Asked, table: LoadTable, servers: Sequence[str]) -> int | None:
     folder = find_run_dir(asked.here.results, "CAPACITY", table.capacity)
     rates: dict[str, float] = {}
     try:
-        for finding in json.loads((folder / "findings.json").read_text(encoding="utf-8")):
+        for finding in json.loads(read_bytes(folder / "findings.json")):
             often = finding.get("often") if finding.get("unit") == "req/s" else None
             if often and often[0] >= 1:
                 server = finding["server"]
                 rates[server] = min(often[0], rates.get(server, often[0]))
-    except (OSError, ValueError, TypeError, AttributeError):
+        share_of = [int(int(share) / 100 * rates[server]) for server in servers if server in rates]
+    except (*UNREADABLE, TypeError, AttributeError, KeyError, ArithmeticError):
         what = "is not a run of make capacity in results/"
         raise settings.refuse("load.capacity", what) from None
     missing = [server for server in servers if server not in rates]
     if missing:
         what = f"has no capacity of {missing[0]}; allowed: {', '.join(rates)}"
         raise settings.refuse("load.capacity", what)
-    return max(1, int(int(share) / 100 * min(rates[server] for server in servers)))
+    return max(1, min(share_of))
 
 
 def no_auto_rate(path: str) -> WordError:

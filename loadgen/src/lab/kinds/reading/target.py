@@ -142,22 +142,25 @@ def modes(settings: Settings, wanted: tuple[Mode, ...]) -> tuple[Mode, ...]:
 
 def with_secrets(run: str, experiment: Experiment, folder: Path) -> Experiment:
     """A stored experiment with the secret headers of its requests, which no run stores, as its
-    subject has them now. Raises WordError where that has other requests by now."""
+    subject has them now. Raises WordError where that has other requests or another address by
+    now: a stored run may come from anybody."""
     names = sorted({name for request in experiment.requests for name in request.secrets})
     if not names:
         return experiment
     path = folder / f"{experiment.subject}.toml"
     try:
-        known = _subject(str(experiment.subject), folder).requests if path.exists() else ()
+        known = _subject(str(experiment.subject), folder) if path.exists() else None
     except ValueError as failure:
         raise WordError(f"run: RESUME={run}: {failure}") from None
-    if tuple(request.stored for request in known) != experiment.requests:
+    same = known is not None and known.url == experiment.target
+    requests = known.requests if known is not None and same else ()
+    if tuple(request.stored for request in requests) != experiment.requests:
         raise WordError(
             f"run: RESUME={run}: no run stores the values of {', '.join(names)}, and subjects/"
-            f"{path.name} is gone or has other requests than when the run began; allowed: the file "
-            "with the same requests"
+            f"{path.name} is gone or has another address or other requests than when the run "
+            "began; allowed: the file as it was"
         )
-    return copy.replace(experiment, requests=known)
+    return copy.replace(experiment, requests=requests)
 
 
 def _at(text: str) -> Target:

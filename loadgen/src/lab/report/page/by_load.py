@@ -77,6 +77,7 @@ def _figure(
     limit = limits.get(quantity.slug) if limits else None
     unit = "req/s" if by_rate else "connections"
     lanes = list(dict.fromkeys(map(lane_of, rows)))
+    middle = (len(lanes) - 1) / 2
     points = [
         {
             "series": lane_of(row),
@@ -84,7 +85,7 @@ def _figure(
             "y": quantity.value(row),
             "expected": quantity.expected(row),
             "valid": row.valid,
-            "shift": 0 if by_rate else (lanes.index(lane_of(row)) - len(lanes) / 2) * SHIFT_PX,
+            "shift": 0 if by_rate else (lanes.index(lane_of(row)) - middle) * SHIFT_PX,
             "tip": f"{place(row)}\n{number(quantity.value(row))} {quantity.unit}, "
             f"trial {row.trial}",
         }
@@ -118,7 +119,8 @@ def _figure(
     )
     limited = f"broken line: at most {limit or 0:g} ms"
     below = {"dash: predicted": expected, "×: invalid": invalid, limited: limit}
-    axes = {"x": _x_axis(points, bands, unit), "y": _y_axis(points, quantity.unit, limit)}
+    y_axis = _y_axis([*points, *lined], quantity.unit, limit)
+    axes = {"x": _x_axis(points, bands, unit), "y": y_axis}
     by_lane = sorted(medians, key=lambda middle: lanes.index(middle["series"]))
     texts = [f"{each['series']}: {each['x']:,} {unit} {each['tip']}" for each in by_lane]
     route = re.sub(r"[^a-z0-9]+", "-", first.route.lower()).strip("-") or "root"
@@ -171,8 +173,11 @@ def _x_axis(points: Sequence[Spec], bands: Sequence[Spec], unit: str) -> Spec:
 
 
 def _y_axis(points: Sequence[Spec], unit: str, limit: float | None) -> Spec:
-    values = [point[name] or 0.0 for point in points for name in ("y", "expected")]
-    high, low = max(*values, limit or 0.0), min(point["y"] for point in points)
+    names = ("y", "expected", "low", "high")
+    values = [point.get(name) or 0.0 for point in points for name in names] + [limit or 0.0]
+    high, low = max(values), min((value for value in values if value > 0), default=0.0)
+    if min(point["y"] for point in points) <= 0:
+        low = 0.0
     scale: Spec = {"domain": [0, high or 1], "nice": True}
     if low > 0 and high / low >= LOG_FROM:
         scale = {"type": "log", "domain": [low, high], "nice": False, "padding": 8, "clamp": True}
