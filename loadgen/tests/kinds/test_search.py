@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kinds.conftest import refusal
@@ -103,8 +103,9 @@ def goes_on(of: Experiment, servers: Mapping[str, Server], rows: list[Row], stop
     assert [plan and row(plan, **servers["a"](plan))] == [*rows[stop : stop + 1], None][:1]
 
 
-@settings(max_examples=10)
-@given(CAPACITIES, st.floats(10, 50), st.integers(0, 2), st.integers(0, 20))
+@example(150_000, 25, 0, 1)
+@settings(max_examples=9)
+@given(CAPACITIES, st.floats(10, 50), st.integers(0, 2), st.integers(0, 9))
 def test_a_search_ends_around_the_border(
     capacity: float, power: float, launches: int, stop: int
 ) -> None:
@@ -114,6 +115,7 @@ def test_a_search_ends_around_the_border(
     assert finding.low is not None
     assert finding.low <= capacity <= (finding.high or math.inf)
     assert finding.high is not None or capacity > 0.9 * SEARCH.most
+    assert all(1 <= (row.offered_rps or 0) <= SEARCH.most for row in rows)
     goes_on(of, servers, rows, stop)
 
 

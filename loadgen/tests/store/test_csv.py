@@ -3,6 +3,7 @@
 import copy
 import csv
 import io
+import operator
 import re
 import tempfile
 from datetime import UTC, datetime
@@ -21,7 +22,10 @@ from support.table import read_rows
 
 FORMULA = re.compile(r"[-=+@\t\r]")
 NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
-TEXTS = st.text(st.sampled_from("=+-@\t\r\n'\",;. 12a") | st.characters(codec="utf-8"))
+SIGNS = st.sampled_from(["", *"=+-@\t\r"])
+TEXTS = st.builds(
+    operator.add, SIGNS, st.text(st.sampled_from("-\n\r'\",. 12") | st.characters(codec="utf-8"))
+)
 COUNTS = st.integers(-(2**53), 2**53)
 CELLS = {
     str: TEXTS,
