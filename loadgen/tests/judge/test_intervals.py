@@ -5,23 +5,32 @@ of 0 … 5) and at most 6 in 30: so k = 6, coverage 1 - 38/924; k = 7 would be 1
 """
 
 import math
+import operator
 from collections.abc import Callable
+from copy import replace
+from dataclasses import astuple
 from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, wilcoxon
 
 from lab.judge.intervals import (
+    LEAST_VALUES,
     Interval,
     MedianOf,
     RatioOf,
     SlopeOf,
+    interval_of,
     median_of,
     needed,
+    pseudo_median_of,
     rank_sum_ways,
     ratio_of,
     ratio_of_pairs,
+    share_interval,
     signed_rank_ways,
     slope_of,
     symmetric_coverage,
@@ -130,19 +139,132 @@ def test_sides_of_unequal_scatter(
     assert held >= least * 300
 
 
+WHOLE = st.integers(-1000, 1000).map(float)
+POWERS = st.integers(-3, 3).map(lambda power: 2.0**power)
+FACTORS = st.builds(operator.mul, POWERS, st.sampled_from([1.0, -1.0]))
+POSITIVE = st.integers(1, 10**6).map(float)
+PAIRS = st.lists(st.tuples(POSITIVE, POSITIVE), min_size=1, max_size=12)
+
+
+def moved(interval: Interval | None, factor: float, shift: float = 0.0) -> Interval | None:
+    if interval is None:
+        return None
+    low, high = sorted(factor * end + shift for end in (interval.low, interval.high))
+    return replace(interval, low=low, high=high)
+
+
+def inside(inner: Interval | None, outer: Interval | None) -> bool:
+    """True, too, where there is no outer one."""
+    return outer is None or (
+        inner is not None and outer.low <= inner.low <= inner.high <= outer.high
+    )
+
+
+@given(st.lists(WHOLE, min_size=1, max_size=40), FACTORS, WHOLE, st.randoms())
+def test_a_median_moves_with_its_values(
+    values: list[float], factor: float, shift: float, random: Random
+) -> None:
+    of, changed = median_of(values), [factor * value + shift for value in values]
+    random.shuffle(changed)
+    interval = moved(of.interval, factor, shift)
+    assert median_of(changed) == MedianOf(len(values), factor * of.median + shift, interval)
+    assert of.interval is None or of.interval.low <= of.median <= of.interval.high
+    # Wherever some of them lay, an interval without them contains that of all.
+    for unknown in range(min(4, len(values))):
+        assert inside(of.interval, interval_of(values[unknown:], unknown))
+
+
+@given(st.lists(WHOLE, min_size=1, max_size=12), FACTORS, WHOLE, st.randoms())
+def test_a_pseudo_median_moves_with_its_values(
+    values: list[float], factor: float, shift: float, random: Random
+) -> None:
+    few = [value / 100 for value in values]
+    of, changed = pseudo_median_of(few), [factor * value + shift / 100 for value in few]
+    random.shuffle(changed)
+    after, interval = pseudo_median_of(changed), moved(of.interval, factor, shift / 100)
+    assert after.median == pytest.approx(factor * of.median + shift / 100)
+    assert (after.interval is None) == (interval is None)
+    if after.interval and interval:
+        assert astuple(after.interval) == pytest.approx(astuple(interval))
+        assert after.interval.low <= after.median <= after.interval.high
+
+
 @pytest.mark.parametrize("estimate", [ratio_of, ratio_of_pairs])
-def test_turned_round_the_ratio_is_turned_over(estimate: Callable[..., RatioOf]) -> None:
-    """And a factor of all values of a side is one of the ratio, at the same confidence."""
-    rng = Random(7)
-    for count in range(6, 26):
-        a, b = ([rng.lognormvariate(0, scatter) for _ in range(count)] for scatter in (0.1, 0.3))
-        straight, turned, doubled = estimate(a, b), estimate(b, a), estimate(a, [2 * x for x in b])
-        assert straight.ratio == pytest.approx(1 / turned.ratio)
-        assert straight.interval.low == pytest.approx(1 / turned.interval.high)
-        assert straight.interval.coverage == turned.interval.coverage >= 0.95
-        assert doubled.ratio == pytest.approx(2 * straight.ratio)
-        assert doubled.interval.high == pytest.approx(2 * straight.interval.high)
-        assert straight.interval.low <= straight.ratio <= straight.interval.high
+@given(PAIRS, st.tuples(POWERS, POWERS), st.randoms())
+def test_a_ratio_moves_with_its_values(
+    estimate: Callable[..., RatioOf],
+    pairs: list[tuple[float, float]],
+    by: tuple[float, float],
+    random: Random,
+) -> None:
+    of, count = estimate(*zip(*pairs, strict=True)), len(pairs)
+    changed = random.sample(pairs, count)
+    a, b = ([factor * pair[side] for pair in changed] for side, factor in enumerate(by))
+    if estimate is ratio_of:
+        random.shuffle(b)
+    factor = by[1] / by[0]
+    assert estimate(a, b) == RatioOf(count, count, factor * of.ratio, moved(of.interval, factor))
+    # Turned round it is turned over.
+    turned = estimate(b, a)
+    assert turned.ratio == pytest.approx(1 / factor / of.ratio)
+    assert (of.interval is None) == (turned.interval is None) == (count < LEAST_VALUES)
+    if of.interval and turned.interval:
+        over = (1 / factor / of.interval.high, 1 / factor / of.interval.low, of.interval.coverage)
+        assert astuple(turned.interval) == pytest.approx(over)
+        assert of.interval.low <= of.ratio <= of.interval.high
+
+
+CONFIDENCES = st.floats(0.95, 0.999)
+
+
+@pytest.mark.parametrize("estimate", [ratio_of, ratio_of_pairs])
+@given(PAIRS, CONFIDENCES, CONFIDENCES)
+def test_less_confidence_gives_no_wider_interval(
+    estimate: Callable[..., RatioOf], pairs: list[tuple[float, float]], one: float, other: float
+) -> None:
+    sides = [*zip(*pairs, strict=True)]
+    least, most = sorted((one, other))
+    narrow, wide = (estimate(*sides, confidence).interval for confidence in (least, most))
+    assert inside(narrow, wide)
+    for interval, confidence in ((narrow, least), (wide, most)):
+        assert interval is None or interval.coverage >= confidence
+    # One that is known better is wider, if the values allow for it.
+    assert (wide is not None) == (len(pairs) >= needed(most))
+
+
+POINTS = st.dictionaries(st.integers(0, 50).map(float), WHOLE, min_size=2, max_size=20)
+
+
+@given(
+    POINTS.map(dict.items).map(list),
+    st.tuples(POWERS, WHOLE),
+    st.tuples(FACTORS, WHOLE),
+    st.randoms(),
+)
+def test_a_slope_moves_with_its_points(
+    points: list[tuple[float, float]],
+    later: tuple[float, float],
+    higher: tuple[float, float],
+    random: Random,
+) -> None:
+    of, factor = slope_of(*zip(*points, strict=True)), higher[0] / later[0]
+    changed = [
+        (at * later[0] + later[1], value * higher[0] + higher[1])
+        for at, value in random.sample(points, len(points))
+    ]
+    interval = moved(of.interval, factor)
+    after = SlopeOf(len(points), factor * of.per_s, interval)
+    assert slope_of(*zip(*changed, strict=True)) == after
+    assert of.interval is None or of.interval.low <= of.per_s <= of.interval.high
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_the_interval_of_a_share_contains_it(known: tuple[int, int]) -> None:
+    count, trials = known
+    of, rest = share_interval(count, trials), share_interval(trials - count, trials)
+    assert 0 <= of.low <= count / trials <= of.high <= 1
+    assert (1 - of.high, 1 - of.low) == pytest.approx((rest.low, rest.high))
 
 
 def test_fewer_than_six_on_either_side_give_no_interval() -> None:

@@ -1,4 +1,4 @@
-"""What holds of every file, every design and every search, on drawn ones."""
+"""What holds of every file and every design, on drawn ones."""
 
 import json
 import random
@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from kinds.conftest import SERVERS, Files, refusal
-from kinds.test_search import found, run, searched, server
 from lab.kinds import loads
 from lab.kinds.kind import Kind
 from lab.kinds.objective import LATENCIES, parse
@@ -144,15 +143,3 @@ def test_the_same_rows_lead_to_the_same_trial_and_none_is_lost(seed: int) -> Non
     assert len({*names}) == len(names)
     first = [name for name in names if not name.endswith("-again")]
     assert first == [plan.trial for plan in order.known]
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_search_ends_and_its_interval_holds_the_border(seed: int) -> None:
-    """On a server whose p99 rises with the rate, without scatter."""
-    capacity = 10 ** random.Random(seed).uniform(1.5, 4.5)
-    of = searched()
-    rows = run(of, {"a": server(capacity, scatter=0.0, seed=seed)})
-    (finding,) = found(of, rows)
-    assert finding.low is not None
-    assert finding.high is not None
-    assert finding.low <= capacity <= finding.high

@@ -2,12 +2,15 @@
 
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from kinds.conftest import refusal
 from lab.kinds.kind import Outcome, settings_of
@@ -33,13 +36,15 @@ def searched(**changes: Any) -> Experiment:
     return experiment(**{**known, **changes})
 
 
-def server(capacity: float, scatter: float = 0.02, seed: int = 0, name: str = "host CPU") -> Server:
-    """Its p99 is 205 ms, and grows by the 25th power near its capacity, where trials scatter."""
+def server(
+    capacity: float, scatter: float = 0.02, seed: int = 0, name: str = "host CPU", power: float = 25
+) -> Server:
+    """Its p99 is 205 ms, and grows by this power near its capacity, where trials scatter."""
     drawn = random.Random(seed)
 
     def answer(plan: TrialPlan) -> dict[str, Any]:
         ratio = (plan.offered_rps or 0) / capacity * math.exp(drawn.gauss(0, scatter))
-        p99_ms = min(205 + 295 * ratio**25, 9000.0)
+        p99_ms = min(205 + 295 * ratio**power, 9000.0)
         met = p99_ms <= 500
         return {
             "achieved_rps": float(plan.offered_rps or 0),
@@ -86,6 +91,55 @@ def test_a_capacity_is_found_in_few_trials() -> None:
     plan = design(planner(of, snapshots={"a": UNBOUND})).next([])
     assert plan is not None
     assert plan.limits == {"p99": (500.0,)}
+
+
+CAPACITIES = st.floats(math.log(30), math.log(160_000)).map(math.exp)
+
+
+def goes_on(of: Experiment, servers: Mapping[str, Server], rows: list[Row], stop: int) -> None:
+    """A search that is stopped after so many trials plans the same one next."""
+    stop = min(stop, len(rows))
+    plan = design(planner(of, snapshots={"a": UNBOUND})).next(rows[:stop])
+    assert [plan and row(plan, **servers["a"](plan))] == [*rows[stop : stop + 1], None][:1]
+
+
+@example(150_000, 25, 0, 1)
+@settings(max_examples=9)
+@given(CAPACITIES, st.floats(10, 50), st.integers(0, 2), st.integers(0, 9))
+def test_a_search_ends_around_the_border(
+    capacity: float, power: float, launches: int, stop: int
+) -> None:
+    of, servers = searched(launches=launches), {"a": server(capacity, scatter=0.0, power=power)}
+    rows = run(of, servers)
+    (finding,) = found(of, rows)
+    assert finding.low is not None
+    assert finding.low <= capacity <= (finding.high or math.inf)
+    assert finding.high is not None or capacity > 0.9 * SEARCH.most
+    assert all(1 <= (row.offered_rps or 0) <= SEARCH.most for row in rows)
+    goes_on(of, servers, rows, stop)
+
+
+REASONS = ("generator-full", "backlog", "compiling", "damaged", "window-short needed_s=34")
+ANSWERS = st.fixed_dictionaries(
+    {"p50_ms": st.floats(1, 9000), "overloaded": st.booleans()},
+    optional={"p99_ms": st.floats(1, 9000), "p99_error": st.floats(0, 1)},
+) | st.sampled_from(REASONS).map(invalid)
+
+
+@settings(max_examples=8)
+@given(st.lists(ANSWERS, min_size=1, max_size=9), st.integers(1, 100_000), st.integers(0, 22))
+def test_whatever_trials_measure_a_search_keeps_its_limits(
+    answers: list[dict[str, Any]], most: int, stop: int
+) -> None:
+    own = Search((P99,), "rate", max(1, most // 50), most, 0.08, 100_000)
+    of = searched(own=own, launches=2)
+    servers = {"a": lambda plan: answers[int(plan.trial[:3]) % len(answers)]}
+    rows = run(of, servers)
+    trials = Counter(row.launch for row in rows)
+    assert trials[1] <= MOST_TRIALS
+    assert trials[2] <= MOST_LATER
+    assert all(1 <= (row.offered_rps or 0) <= most for row in rows)
+    goes_on(of, servers, rows, stop)
 
 
 def test_launches_share_what_is_known_and_differ() -> None:

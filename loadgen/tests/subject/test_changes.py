@@ -1,12 +1,17 @@
 """What a run changed is found again as it was, wherever the driver was killed."""
 
+import itertools
+import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import httpx
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from lab.cli import do
 from lab.errors import LabUnreachable, RawDataError
@@ -48,68 +53,130 @@ def limited(lab: FakeLab, path: Path) -> tuple[Change, Change]:
     return changes
 
 
-def changed(random: Random) -> Values:
-    if random.random() < 0.2:
-        return {PROXY: random.random() < 0.5}
-    name = random.choice("abcd")
-    value = random.choice([None, toxic(name, random.randrange(1, 4))])
-    return {("downstream", name): value}
+class Killed(BaseException):
+    """Nothing of the driver runs from here on."""
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_killed_anywhere_it_is_found_as_it_was(lab: FakeLab, path: Path, seed: int) -> None:
-    random = Random(seed)
-    lab.toxics = [toxic(name, latency=7) for name in random.sample("abc", random.randrange(4))]
-    found, journal = toxics(lab).read(), Journal(path)
-    condition, script = (Change(toxics(lab), journal) for _ in range(2))
-    # From this call on nothing that is asked for happens.
-    lab.stuck_from = random.choice([None, random.randrange(12)])
-    with suppress(LabUnreachable):
-        condition.apply(changed(random) | changed(random))
-        for _ in range(random.randrange(4)):
-            script.apply(changed(random))
-        script.undo()
-        condition.bring(changed(random))
-        if random.random() < 0.5:
-            condition.undo()
-            assert toxics(lab).read() == found
-            assert not path.exists()
-    lab.stuck_from = None
-    Journal(path).put_back(lab.stack)
-    assert toxics(lab).read() == found
-    assert not path.exists()
+@dataclass
+class Calls:
+    """A driver's calls of the lab. One of them (0: none) gets no answer, or all from it on, or the
+    driver is killed there. That call itself may have `arrived`."""
+
+    lab: FakeLab
+    number: int
+    then: str
+    arrived: bool
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.number -= 1
+        here = self.number == 0
+        if not here and (self.number > 0 or self.then != "stuck"):
+            return self.lab.answer(request)
+        if here and self.arrived:
+            self.lab.answer(request)
+        if self.then == "killed":
+            raise Killed
+        raise httpx.ReadTimeout("slow", request=request)
+
+    @property
+    def stack(self) -> Stack:
+        return Stack("", httpx.MockTransport(self))
 
 
-OTHER = toxic("planted", latency=100)
+TYPES = ("latency", "bandwidth")
 
 
-@pytest.mark.parametrize(
-    ("found", "then", "back"),
-    [
-        ((20, [OWN, PLANTED]), (123, [OWN]), "downstream/planted, pool_size of a"),
-        # Changed since; and back already, or not done yet.
-        ((77, [OWN, OTHER]), (77, [OWN, OTHER]), None),
-        ((123, [OWN]), (123, [OWN]), None),
-    ],
+def drawn_toxics(numbers: st.SearchStrategy[int]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.builds(
+        lambda kind, number: {**toxic(), "type": kind, "attributes": {"number": number}},
+        st.sampled_from(TYPES),
+        numbers,
+    )
+
+
+def of_proxy(values: Mapping[str, Any]) -> Values:
+    return {
+        ("downstream", name): {**value, "name": name} if isinstance(value, dict) else value
+        for name, value in values.items()
+    }
+
+
+FEW, OTHERS = st.integers(1, 2), st.integers(7, 9)
+NAMES = st.sampled_from("ab")
+POOLS = st.dictionaries(st.sampled_from([POOL, ("a", "downstream_connections")]), FEW)
+CHANGES = st.one_of(
+    st.dictionaries(NAMES, drawn_toxics(FEW) | st.none(), min_size=1),
+    st.dictionaries(st.just(WHOLE_PROXY), st.booleans(), min_size=1),
+).map(of_proxy)
+# Of each trial the condition's toxics and knobs, and the changes of its script.
+TRIALS = st.lists(st.tuples(CHANGES, POOLS, st.lists(CHANGES, max_size=1)), min_size=1, max_size=2)
+
+
+def measured(stack: Stack, path: Path, trials: Any) -> None:
+    """A driver's changes, some of which may fail."""
+    journal = Journal(path)
+    condition = Change(Toxics(stack.toxiproxy), journal)
+    settings = Change(Knobs(Management(stack.http, "a")), journal)
+    for wanted, pools, steps in trials:
+        script = Change(condition.carrier, journal)
+        for change, values in ((condition, wanted), (settings, pools)):
+            with suppress(LabUnreachable):
+                change.bring(values)
+        for values in steps:
+            with suppress(LabUnreachable):
+                script.apply(values)
+        with suppress(LabUnreachable):
+            script.undo()
+    for change in (settings, condition):
+        with suppress(LabUnreachable):
+            change.undo()
+
+
+LATENCY, BANDWIDTH = ({("downstream", "a"): {**toxic("a"), "type": each}} for each in TYPES)
+
+
+# One of another type takes the place of a toxic.
+@example(LATENCY, [(BANDWIDTH, {}, [])], "killed", False, 4, {}, {})
+@settings(max_examples=7)
+@given(
+    st.dictionaries(NAMES, drawn_toxics(FEW), min_size=1).map(of_proxy),
+    TRIALS,
+    st.sampled_from(["late", "stuck", "killed"]),
+    st.booleans(),
+    st.integers(0, 4),
+    st.dictionaries(NAMES, drawn_toxics(OTHERS), max_size=1).map(of_proxy),
+    st.dictionaries(st.just(POOL), OTHERS),
 )
-def test_what_is_as_it_was_left_is_put_back(
-    lab: FakeLab, path: Path, found: Any, then: Any, back: str | None
+def test_killed_anywhere_it_is_found_as_it_was(
+    found: Values, trials: Any, then: str, arrived: bool, again: int, others: Values, pools: Values
 ) -> None:
-    lab.pool_sizes["a"], lab.toxics = 123, [OWN]
-    limited(lab, path)
-    lab.pool_sizes["a"], lab.toxics = found[0], [*found[1]]
-    left = Journal(path).put_back(lab.stack)
-    assert (left and left.values) == (back and {"back": back})
-    assert (lab.pool_sizes["a"], lab.toxics) == then
-    assert not path.exists()
-    assert Journal(path).put_back(lab.stack) is None
+    """But for what others have changed since. Also where `again` a driver is killed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "changed.json"
+        for number in itertools.count(1):
+            lab = FakeLab()
+            lab.toxics = [*found.values()]
+            before = state(lab)
+            run = Calls(lab, number, then, arrived)
+            with suppress(Killed):
+                measured(run.stack, path, trials)
+            if run.number > 0:
+                assert (state(lab), path.exists()) == (before, False)
+                return
+            with suppress(Killed):
+                Journal(path).put_back(Calls(lab, again, then, arrived).stack)
+            kept = {("downstream", each["name"]): each for each in lab.toxics}
+            lab.toxics = [*{**kept, **others}.values()]
+            lab.pool_sizes["a"] = pools.get(POOL, lab.pool_sizes["a"])
+            left = state(lab)
+            news = Journal(path).put_back(lab.stack)
+            assert state(lab) == {**before, **others, **pools}
+            assert (news is None) == (left == state(lab))
+            assert not path.exists()
 
 
-def test_it_is_written_before_the_change(lab: FakeLab, path: Path) -> None:
-    there: list[bool] = []
-    lab.clock = lambda: float(there.append(path.exists()) or 0)
-    Change(toxics(lab), Journal(path)).apply({PROXY: False})
-    assert there == [True]
+def state(lab: FakeLab) -> Values:
+    return {**toxics(lab).read(), **knobs(lab).read()}
 
 
 def test_what_does_not_answer_is_put_back_by_a_later_driver(lab: FakeLab, path: Path) -> None:

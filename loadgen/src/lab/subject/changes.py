@@ -171,7 +171,7 @@ class Journal:
         for item, value in wanted.items():
             entry = self._entries.get((kind, *item)) or Entry(kind, *item, found.get(item))
             if value not in (entry.found, *entry.left):
-                left = (*entry.left, value)
+                left = (*entry.left, *_on_the_way(entry.found, value), value)
                 self._entries[kind, *item] = copy.replace(entry, left=left)
         if self._entries != before:
             self._write()
@@ -211,6 +211,13 @@ class Journal:
         else:
             with writing(self._path):
                 self._path.unlink(missing_ok=True)
+
+
+def _on_the_way(found: Json, value: Json) -> tuple[Json, ...]:
+    """Toxiproxy removes a toxic before another one of its name takes its place."""
+    if not isinstance(found, Mapping) or not isinstance(value, Mapping):
+        return ()
+    return () if all(found[key] == value[key] for key in ("type", "stream")) else (None,)
 
 
 class Change:
