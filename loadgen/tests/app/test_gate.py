@@ -127,6 +127,9 @@ def test_what_a_reader_must_know_is_noted(results: Path) -> None:
         found = judged(results, limits)
         assert (found.status, found.places) == (UNTOLD, places)
         assert "p99 is not judged: no load here has it" in found.file["notes"]
+    # Each load is judged by one of these two.
+    found = judged(results, f"{p99}[goodput]\nat_least = 0.9\n")
+    assert "p99 is not judged: no load here has it" not in found.file["notes"]
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,17 @@ def test_a_resumed_run_has_the_trials_of_its_rows_and_makes_the_others(
         ready.resume()
 
 
+def test_what_was_cut_off_after_its_load_is_seen_by_prometheus_before_the_run_goes_on(
+    ready: Bench,
+) -> None:
+    ready.interrupt()
+    late: list[str] = []
+    ready.observe = lambda record, *_: late.append(record.plan.trial)
+    assert ready.resume() == 0
+    kept = [name for name in ready.column("trial") if name in TRIALS[:2]]
+    assert late[: len(kept)] == kept
+
+
 def test_a_jvm_that_is_replaced_with_an_interruption_is_warm_and_the_next_launch_fresh(
     ready: Bench,
 ) -> None:

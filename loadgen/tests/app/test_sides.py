@@ -184,6 +184,11 @@ def test_both_sides_are_judged_again_and_without_raw_data_refused(results: Path)
     shutil.rmtree(results / ONE / "raw" / "05-a-closed")
     with pytest.raises(LabError, match=f"{ONE} has no raw data of 05-a-closed"):
         sides(results)
+    # Nor does a trial that cannot be read go missing without a word.
+    (results / TWO / "raw" / "05-a-closed" / "plan.json").write_text("{")
+    (results / TWO / "raw" / "05-a-closed" / "trial.json").write_text("{")
+    with pytest.raises(LabError, match=f"{TWO} has no raw data of 05-a-closed"):
+        sides(results, TWO, ONE)
     shutil.rmtree(results / TWO / "raw")
     with pytest.raises(LabError, match=f"{TWO} has no raw data: "):
         sides(results, TWO, ONE)

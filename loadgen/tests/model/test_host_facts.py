@@ -107,4 +107,6 @@ def test_a_cpu_set_is_its_cpus(text: str, cpus: set[int]) -> None:
     for wrong in ("a", "1-b", "0..3"):
         with pytest.raises(ValueError, match="invalid literal"):
             cpus_of(wrong)
+    with pytest.raises(ValueError, match="below"):
+        cpus_of("0-99999999999")
     assert [snapshot(settings=of).cpu_set for of in ({}, {"cpuset": None})] == [None, None]

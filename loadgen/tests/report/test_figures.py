@@ -149,6 +149,15 @@ def test_every_figure_is_as_it_was() -> None:
     assert_as_it_was(Path(__file__).with_name("figures.txt"), "\n".join(found))
 
 
+def test_what_was_predicted_is_drawn_within_the_axis() -> None:
+    open_loads = [row for row in rows(20) if row.mode == "open"]
+    slow = [replace(row, p95_ms=3e3 * row.launch, expected_p95_ms=200.0) for row in open_loads]
+    (drawn,) = (each for each in by_load(slow, {"p95": 150.0}, []) if each.name.startswith("p95"))
+    scale = drawn.spec["encoding"]["y"]["scale"]
+    assert scale["type"] == "log"
+    assert scale["domain"][0] == 150.0
+
+
 def test_missing_samples_leave_a_gap() -> None:
     shown = over_window(line("x", 1.0, 1.0, None, 1.0, 1.0))
     paths = [path.get("d") or "" for path in ElementTree.fromstring(shown.svg).iter(f"{SVG}path")]

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from lab.report.remarks import filled, say
+from lab.model import Remark
+from lab.report.remarks import filled, say, text
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,11 @@ def test_a_template_has_the_values_that_are_there(
     template: str, values: dict[str, Any], text: str | None
 ) -> None:
     assert filled(template, values) == text
+
+
+def test_a_value_of_another_type_is_written_as_it_is() -> None:
+    odd = Remark("clock-set", {"took_s": "x", "wall_s": 1.0})
+    assert text(odd) == odd.cell
 
 
 def test_a_text_that_cannot_be_written_is_its_code() -> None:

@@ -87,7 +87,7 @@ OPEN = Experiment("x", ("a",), ("/",), (1,), ("open",), None, 15, None)
         (OPEN, {"scale": 0}, "Expected `float` > 0.0 - at `$.scale`"),
         (OPEN, {"concurrencies": [0]}, "Expected `int` >= 1 - at `$.concurrencies[0]`"),
         (STACKS, {"kind": "wall"}, "Invalid enum value 'wall' - at `$.kind`"),
-        (STACKS, {"stacks": {"a.B.run:1": -1}}, "a weight is never negative"),
+        (STACKS, {"stacks": {"a.B.run:1": -1}}, "Expected `int` >= 0"),
         (OPEN, {"levers": {"a": {}}}, "it is empty; allowed: variable with value, cpus, memory"),
     ],
 )

@@ -1,6 +1,7 @@
 """What a run changed is found again as it was, wherever the driver was killed."""
 
 import itertools
+import json
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -253,9 +254,16 @@ def test_a_proxy_that_is_taken_down_comes_up_again(lab: FakeLab, path: Path) -> 
     assert lab.enabled
 
 
-def test_a_file_that_is_none_is_one_line(path: Path) -> None:
-    path.write_text("{}}")
-    with pytest.raises(RawDataError, match="is not JSON"):
+ENTRY = {"kind": "toxic", "part": "downstream", "name": "x", "found": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("{}}", "is not JSON"), (json.dumps({"touched": [ENTRY]}), "touched")],
+)
+def test_a_file_that_is_none_is_one_line(path: Path, text: str, problem: str) -> None:
+    path.write_text(text)
+    with pytest.raises(RawDataError, match=problem):
         Journal(path)
 
 

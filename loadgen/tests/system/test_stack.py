@@ -65,6 +65,7 @@ WRONG: list[tuple[Callable[[Stack], object], object]] = [
     *((lambda of: management(of).routes(), IDENTIFIED | {"routes": r}) for r in (None, "/x", [1])),
     *((lambda of: management(of).identity(), body) for body in ({}, [], {"model": "a"})),
     (lambda of: management(of).identity(), IDENTIFIED | {"pid": "x"}),
+    (lambda of: management(of).identity(), IDENTIFIED | {"max_heap_bytes": 10**400}),
     *((lambda of: of.prometheus.series("up[1m]", 60.0), body) for body in ({}, ONE)),
     (
         lambda of: of.prometheus.series("up[1m]", 60.0),

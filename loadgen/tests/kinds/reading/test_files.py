@@ -291,7 +291,8 @@ CAPACITIES = [
 @pytest.fixture
 def measured(tmp_path: Path) -> Here:
     """A machine with a run of capacity, and one of something else."""
-    for name, text in (("run", json.dumps(CAPACITIES)), ("odd", '{"name": 1}')):
+    wrong = '[{"unit": "req/s", "often": [2, 1, 3]}]'
+    for name, text in (("run", json.dumps(CAPACITIES)), ("odd", '{"name": 1}'), ("more", wrong)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "findings.json").write_text(text)
     return Here(("fixed-pool", "event-loop", "netty"), 200_000, results=tmp_path)
@@ -310,6 +311,7 @@ def test_a_share_is_of_the_least_capacity(measured: Here, servers: str, rps: int
         ({"CAPACITY": "run"}, "run is not allowed without a share of it, as RATE=70%"),
         ({"RATE": "70%", "CAPACITY": "none"}, "CAPACITY=none"),
         ({"RATE": "70%", "CAPACITY": "odd"}, "odd is not a run of make capacity in results/"),
+        ({"RATE": "70%", "CAPACITY": "more"}, "more is not a run of make capacity in results/"),
         ({"RATE": "70%", "CAPACITY": "../run"}, "CAPACITY=../run is not a run here; allowed: "),
         ({"RATE": "70%", "CAPACITY": "run", "SERVER": "netty"}, "has no capacity of netty; a"),
         ({"RATE": "170%", "CAPACITY": "run"}, "RATE=170% is not allowed; allowed: auto, 1.."),

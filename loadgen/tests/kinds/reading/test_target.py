@@ -264,8 +264,8 @@ def test_secret_headers_are_read_again_and_not_stored(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("requests", "says"),
     [
-        ((), "subjects/shop.toml is gone or has other requests"),
-        (('path = "/x"', MIX[1]), "has other requests than when the run began"),
+        ((), "subjects/shop.toml is gone or has another address"),
+        (('path = "/x"', MIX[1]), "other requests than when the run began"),
         ((MIX[0].replace("Authorization", "Cookie"), MIX[1]), "other requests"),
         ((MIX[0],), "the values of Authorization, X-Api-Key, and subjects/shop.toml is"),
         ((MIX[0].replace('"a"', '"b"'), MIX[1]), "other requests"),
@@ -283,6 +283,12 @@ def test_a_run_without_its_secrets_is_refused(
     assert said.startswith("run: RESUME=20260101T000000Z-x: ")
     assert says in said
     assert "5ecret" not in said
+
+
+def test_secrets_go_to_no_other_address_than_that_of_their_subject(tmp_path: Path) -> None:
+    stored = from_json(Experiment, to_json(subject(written(tmp_path, *MIX))))
+    elsewhere = copy.replace(stored, target="http://elsewhere:80")
+    assert "has another address" in refusal(with_secrets, "run", elsewhere, tmp_path)
 
 
 def test_what_is_expected_is_a_status_or_some_of_them() -> None:
