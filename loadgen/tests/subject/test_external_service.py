@@ -171,6 +171,20 @@ def test_without_an_exporter_a_fixed_time_proves_nothing(lab: FakeLab, tmp_path:
     assert warm_up(lab, tmp_path).problem.values["problem"] == "pacer: no descriptor left"
 
 
+def test_an_exporter_may_lack_a_figure(
+    outside: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = outside._exported
+    lacks = "jvm_compilation"
+    monkeypatch.setattr(outside, "_exported", lambda host: whole(host).replace(lacks, "other"))
+    assert warm_up(outside, tmp_path).problem.code == "warmth-unproven"
+    assert outside.system.elapsed_s == pytest.approx(FIXED_WARM_S, abs=1)
+    lacks = "process_cpu"
+    assert service(outside).warm(bench(outside, tmp_path), 100)[0].steady
+    found = demand(outside, tmp_path)
+    assert (found.r0_ms, found.light_rps, found.server) == (200, 500, None)
+
+
 def test_one_connection_gives_r0_and_a_load_the_cost(outside: FakeLab, tmp_path: Path) -> None:
     # One connection needs 4 s for 20 answers of 200 ms; then the lab idles for 2 s.
     outside.cpu_s = lambda at: 0.1 * at + (0.5 * max(0.0, at - 7.2))

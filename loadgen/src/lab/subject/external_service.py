@@ -124,9 +124,9 @@ class ExternalService(Subject):
         return min(plan.concurrency, jvm.LIGHT_CONNECTIONS, most)
 
     def warm(self, bench: Bench, connections: int) -> tuple[Warmth, Edges | None]:
-        """Without a JMX exporter nothing can be proven: it is loaded for FIXED_WARM_S."""
+        """Without JIT compile time nothing can be proven: it is loaded for FIXED_WARM_S."""
         bench = bench.counted
-        if self._exporter is not None:
+        if self.compiled(bench.system) is not None:
             return super().warm(bench, connections)
         with bench.watched(connections, 2 * FIXED_WARM_S) as run:
             for _ in run.steps(FIXED_WARM_S):
