@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 from msgspec.structs import astuple
@@ -222,6 +223,29 @@ def test_what_wrk2_never_prints_is_refused(raw: Raw, old: str, new: str, problem
     assert old in text
     path.write_text(text.replace(old, new, 1))
     assert problem in refuse_file(path)
+
+
+@pytest.mark.parametrize(
+    "capture", ["01b-healthy-U", "02c-mixed-10pct-503", "11-server-restart-midrun"]
+)
+def test_a_damaged_line_changes_no_figure(raw: Raw, capture: str) -> None:
+    path, random = raw(capture) / OUTPUT, Random(56)
+    whole, lines = parse(path), path.read_text().splitlines(keepends=True)
+    refused = 0
+    for number, line in enumerate(lines):
+        for _ in range(min(3, len(line) - 1)):
+            at = random.randrange(len(line) - 1)
+            damaged = f"{line[:at]}x{line[at + 1 :]}"
+            path.write_text("".join([*lines[:number], damaged, *lines[number + 1 :]]))
+            try:
+                found = parse(path)
+            except RawDataError:
+                refused += 1
+            else:
+                # Which makes the trial invalid.
+                uncalibrated = found.calibrations < found.threads
+                assert uncalibrated or found == whole, damaged
+    assert refused > 2 * len(lines)
 
 
 def refuse_file(path: Path) -> str:

@@ -60,16 +60,19 @@ _WHOLE = re.compile(
     r"Requests/sec: .*\nTransfer/sec: "
 )
 _SPECTRUM = re.compile(
-    r"HdrHistogram - (\w+) Latency[^#]*"
+    r"HdrHistogram - (\w+) Latency.*\n([^#]*)"
     r"#\[Mean +=\s+(-?nan|-?\d+\.\d+), StdDeviation.*\n"
     r"#\[Max +=\s+(\d+\.\d+), Total count +=\s+(\d+)\]"
 )
 _SUMMARY = re.compile(r"^ *(\d+\.\d+)% +(\d+\.\d+)(us|ms|s|m|h) *$", re.MULTILINE)
 _ROW = re.compile(r"^ +(\d+\.\d+) +([01]\.\d+) +\d+ +(?:\d+\.\d+|inf)$", re.MULTILINE)
 _SOCKET = re.compile(
-    r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$", re.MULTILINE
+    r"^ +Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$", re.MULTILINE
 )
-_STATUS = re.compile(r"Non-2xx or 3xx responses: (\d+)$", re.MULTILINE)
+_STATUS = re.compile(r"^ +Non-2xx or 3xx responses: (\d+)$", re.MULTILINE)
+_HEADS = r" +Detailed Percentile spectrum:| +Value +Percentile +TotalCount .*|"
+_IN_SPECTRUM = re.compile(f"{_HEADS}{_SUMMARY.pattern}|{_ROW.pattern}|")
+_IN_ERRORS = re.compile(f"{_SOCKET.pattern}|{_STATUS.pattern}")
 
 
 class Wrk2(Engine):
@@ -202,10 +205,21 @@ def parse(path: Path) -> Output:
     whole = _WHOLE.search(text)
     if whole is None:
         raise RawDataError(path, len(lines) or None, "is no whole output of wrk2")
-    spectra = {match[1]: _spectrum(match) for match in _SPECTRUM.finditer(whole["latencies"])}
+    matches = [*_SPECTRUM.finditer(whole["latencies"])]
+    for part, known in (
+        *((match[2], _IN_SPECTRUM) for match in matches),
+        (whole["errors"], _IN_ERRORS),
+    ):
+        for line in part.splitlines():
+            if not known.fullmatch(line):
+                raise RawDataError(path, None, f"unexpected {line.strip()!r}")
+    spectra = {match[1]: _spectrum(match) for match in matches}
     recorded, uncorrected = spectra.get("Recorded"), spectra.get("Uncorrected")
     if recorded is None:
         raise RawDataError(path, None, "has no Recorded Latency (run with -L)")
+    # Each ends with three lines of this kind.
+    if whole["latencies"].count("#[") != 3 * len(spectra):
+        raise RawDataError(path, None, "has a spectrum that is not whole")
     if any(not each.rows or (each.count and math.isnan(each.mean_ms)) for each in spectra.values()):
         raise RawDataError(path, None, "has a spectrum without rows, or without a mean")
     if uncorrected is not None and recorded.count != uncorrected.count:
@@ -236,9 +250,9 @@ def _spectrum(match: re.Match[str]) -> Spectrum:
             for percent, value, unit in summary
         ),
         rows=tuple((float(share), float(ms)) for ms, share in _ROW.findall(match[0])),
-        mean_ms=float(match[2]),
-        max_ms=float(match[3]),
-        count=int(match[4]),
+        mean_ms=float(match[3]),
+        max_ms=float(match[4]),
+        count=int(match[5]),
     )
 
 
