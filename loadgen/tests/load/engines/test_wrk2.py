@@ -313,5 +313,5 @@ def test_a_thread_that_overslept_its_start_is_missed_by_its_sockets() -> None:
     # Fewer connections than are opened in that time: all of them, and half of one thread's.
     assert start_check(40, 2).least_sockets == 30
     assert start_check(7, 1).least_sockets == 4
-    # With more than that none is good.
-    assert (start_check(999, 2).most, start_check(1000, 2).most) == (12, 1)
+    # With more than that hardly one is good.
+    assert (start_check(999, 2).most, start_check(1000, 2).most) == (12, 3)
