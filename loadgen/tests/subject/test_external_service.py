@@ -1,6 +1,6 @@
 """A service that is not the lab's: reached, replaced, warmed up, and asked what a request costs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import httpx
@@ -92,6 +92,30 @@ def test_where_an_answer_sends_its_client_is_not_read(location: str) -> None:
     stack = Stack("", httpx.MockTransport(answer))
     subject = ExternalService("my-service", URL, "/x", stack, HostChanges(None))
     assert subject.check_route("/x").cell == "answers-redirect route=/x status=302"
+
+
+class Endless(httpx.SyncByteStream):
+    read = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        while True:
+            self.read += 1 << 16
+            yield bytes(1 << 16)
+
+
+def test_of_a_long_answer_only_the_beginning_is_read(lab: FakeLab) -> None:
+    body = Endless()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        mine = request.url.host == "my-service"
+        return httpx.Response(200, stream=body) if mine else httpx.Response(404)
+
+    stack = Stack("", httpx.MockTransport(answer))
+    subject = ExternalService("my-service", URL, "/x", stack, HostChanges(None))
+    assert subject.check_route("/x") is None
+    assert subject.settled(lab.system)
+    subject.await_another(None, lab.system)
+    assert 0 < body.read < 4 << 20
 
 
 class Host(HostChanges):
