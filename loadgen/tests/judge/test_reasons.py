@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.judge.checks import CHECKS, by_accident, judge, server_failures
+from lab.judge.checks import CHECKS, by_accident, judge, lab_differed, server_failures
 from lab.judge.checks.data import damaged, lab_unreadable, not_begun, wrk2_uncalibrated
 from lab.judge.checks.state import server_gone
 from lab.judge.metrics import CPUS, USED
@@ -24,6 +24,7 @@ from lab.model import (
     Snapshot,
     ToxicState,
     TrialRecord,
+    Warmth,
     cell_of,
 )
 from support.fakes import (
@@ -266,6 +267,20 @@ def test_a_trial_without_raw_data_or_series() -> None:
     # Without any series that is a note.
     nothing = judge(Trial(measurement()))
     assert (nothing.valid, nothing.notes[0].code) == (True, "series-missing")
+
+
+def test_a_stored_problem_without_a_check_is_a_reason() -> None:
+    gone = Remark("cold-load", {"problem": "no descriptor left"})
+    for stored in (
+        Measurement(record(), None, gone),
+        measurement(record(after_problem=gone)),
+        measurement(record(warmth=Warmth(False, (), gone))),
+    ):
+        reasons = judge(Trial(stored, observation())).reasons
+        assert gone in reasons
+        assert not by_accident(reasons)
+        assert not server_failures(reasons)
+        assert not lab_differed(reasons)
 
 
 def test_what_may_be_measured_again() -> None:

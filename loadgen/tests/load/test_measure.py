@@ -1,14 +1,17 @@
 """A measurement from a trial's folder: the figures that have support, or why there are none."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from lab.errors import RawDataError
 from lab.judge.checks.data import damaged
+from lab.load.engines.wrk2 import OUTPUT, Wrk2
 from lab.load.measure import RECORD, measure, supported
 from lab.model import Measurement, Reading, needed_samples, remarks_in
 from lab.store.records import write_json
+from load.engines.conftest import CAPTURES, plan
 from support.fakes import FakeEngine, cells, latency, reading, record
 
 
@@ -70,3 +73,9 @@ def test_an_engine_that_failed(raw: Path, engine: FakeEngine, status: int, how: 
     (raw / "fake.txt").write_text("figures\nError: database or disk is full\n")
     [problem] = remarks_in(f"engine-{how} words=Error:%20database%20or%20disk%20is%20full")
     assert measure(raw, [engine]) == Measurement(failed, None, problem)
+
+
+def test_an_engine_that_failed_may_have_had_a_warm_up_that_it_refuses_now(raw: Path) -> None:
+    shutil.copy(CAPTURES / "wrk2-01b-healthy-U.txt", raw / OUTPUT)
+    write_json(raw / RECORD, record(plan(engine="wrk2", warmup_s=30), status=1))
+    assert measure(raw, [Wrk2()]).problem.code == "engine-failed"

@@ -1,6 +1,6 @@
 """A service that is not the lab's: reached, replaced, warmed up, and asked what a request costs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import httpx
@@ -94,6 +94,30 @@ def test_where_an_answer_sends_its_client_is_not_read(location: str) -> None:
     assert subject.check_route("/x").cell == "answers-redirect route=/x status=302"
 
 
+class Endless(httpx.SyncByteStream):
+    read = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        while True:
+            self.read += 1 << 16
+            yield bytes(1 << 16)
+
+
+def test_of_a_long_answer_only_the_beginning_is_read(lab: FakeLab) -> None:
+    body = Endless()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        mine = request.url.host == "my-service"
+        return httpx.Response(200, stream=body) if mine else httpx.Response(404)
+
+    stack = Stack("", httpx.MockTransport(answer))
+    subject = ExternalService("my-service", URL, "/x", stack, HostChanges(None))
+    assert subject.check_route("/x") is None
+    assert subject.settled(lab.system)
+    subject.await_another(None, lab.system)
+    assert 0 < body.read < 4 << 20
+
+
 class Host(HostChanges):
     """Takes the service away with its old container, and brings it back at `back_s`."""
 
@@ -169,6 +193,20 @@ def test_without_an_exporter_a_fixed_time_proves_nothing(lab: FakeLab, tmp_path:
     lab.system.at(13.0, lambda: setattr(lab.system.processes[1], "_length_s", 0.0))
     lab.system.pacer = lambda *_: "pacer: no descriptor left\n"
     assert warm_up(lab, tmp_path).problem.values["problem"] == "pacer: no descriptor left"
+
+
+def test_an_exporter_may_lack_a_figure(
+    outside: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = outside._exported
+    lacks = "jvm_compilation"
+    monkeypatch.setattr(outside, "_exported", lambda host: whole(host).replace(lacks, "other"))
+    assert warm_up(outside, tmp_path).problem.code == "warmth-unproven"
+    assert outside.system.elapsed_s == pytest.approx(FIXED_WARM_S, abs=1)
+    lacks = "process_cpu"
+    assert service(outside).warm(bench(outside, tmp_path), 100)[0].steady
+    found = demand(outside, tmp_path)
+    assert (found.r0_ms, found.light_rps, found.server) == (200, 500, None)
 
 
 def test_one_connection_gives_r0_and_a_load_the_cost(outside: FakeLab, tmp_path: Path) -> None:

@@ -57,7 +57,6 @@ def stack_of(body: bytes | httpx.SyncByteStream, **headers: str) -> Stack:
     ("url", "most"),
     [
         ("http://a:8081/identity", MOST_BYTES),
-        ("http://a:8080/x", MOST_BYTES),
         ("http://prometheus:9090/api/v1/query", QUERY_BYTES),
     ],
 )

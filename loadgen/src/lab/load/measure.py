@@ -63,7 +63,9 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
 
 def _ended(record: TrialRecord, engine: Engine, raw: Path) -> Remark:
     """How the engine ended that printed a whole result and yet failed."""
-    output = raw / engine.schedule(record.plan, raw).output
+    # An engine may refuse a warm-up that it took when the trial was measured.
+    plan = copy.replace(record.plan, warmup_s=None)
+    output = raw / engine.schedule(plan, raw).output
     words = last_line(output, "it said nothing")
     if record.status >= 0:
         return data.engine_failed.remark(engine=engine.name, status=record.status, words=words)

@@ -66,9 +66,7 @@ class ExternalService(Subject):
 
     def _check_started(self) -> None:
         """An answer of 5xx is that of one that still starts."""
-        status = self._traffic.ask(
-            "GET", self._ready, deadline_s=subject.ROUTE_DEADLINE_S
-        ).status_code
+        status = self._traffic.beginning(self._ready, subject.ROUTE_DEADLINE_S).status_code
         if status in subject.NOT_SERVED or status >= 500:
             raise LabUnreachable(f"{self.url(self._ready)} answers {status}", self.name)
         if self._exporter:
@@ -107,7 +105,7 @@ class ExternalService(Subject):
         """It does not show what it works on, so it is sent one more request: if it takes requests
         in turn, its answer shows that those before are done."""
         try:
-            self._traffic.ask("GET", self._ready, deadline_s=subject.SETTLE_S)
+            self._traffic.beginning(self._ready, subject.SETTLE_S)
         except NoAnswer as failure:
             return not failure.late
         return True
@@ -124,9 +122,9 @@ class ExternalService(Subject):
         return min(plan.concurrency, jvm.LIGHT_CONNECTIONS, most)
 
     def warm(self, bench: Bench, connections: int) -> tuple[Warmth, Edges | None]:
-        """Without a JMX exporter nothing can be proven: it is loaded for FIXED_WARM_S."""
+        """Without JIT compile time nothing can be proven: it is loaded for FIXED_WARM_S."""
         bench = bench.counted
-        if self._exporter is not None:
+        if self.compiled(bench.system) is not None:
             return super().warm(bench, connections)
         with bench.watched(connections, 2 * FIXED_WARM_S) as run:
             for _ in run.steps(FIXED_WARM_S):

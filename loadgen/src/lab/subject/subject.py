@@ -84,7 +84,7 @@ class Subject(ABC):
     def check_route(self, route: str) -> Remark | None:
         """What is wrong with its answer on a route, if toxics may be why. Raises LabUnreachable if
         the route is not served."""
-        answer = self._traffic.ask("GET", route, deadline_s=ROUTE_DEADLINE_S)
+        answer = self._traffic.beginning(route, ROUTE_DEADLINE_S)
         self.check_answer(answer)
         status = answer.status_code
         if status in NOT_SERVED:

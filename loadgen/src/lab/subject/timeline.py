@@ -77,7 +77,8 @@ class Timeline:
 
     def others(self, seen: ToxicsSeen, began: datetime, ended: datetime) -> Iterator[str]:
         """Every change that the agent saw while the load ran, also one that was undone again, but
-        not the steps of the script."""
+        not the steps of the script. A change of the same toxic so soon after a step that the agent
+        may have seen the step (AGENT_LOOKS) counts as the step."""
         for at, proxy, toxic in sorted(seen.history):
             scripted = (proxy, toxic) in self._touched and any(
                 first <= at <= last + AGENT_LOOKS for first, last in self._times

@@ -30,10 +30,11 @@ class Exporter(Part):
     def cpu_s(self) -> float:
         return self._value(CPU)
 
-    def times(self) -> tuple[float, float]:
-        """CPU time and JIT compile time so far, read at once."""
+    def times(self) -> tuple[float | None, float | None]:
+        """CPU time and JIT compile time so far, read at once; None if it does not have it."""
         page = self.metrics(CPU, COMPILATION, deadline_s=COUNTER_DEADLINE_S)
-        return page.value(CPU), page.value(COMPILATION)
+        cpu_s, compilation_s = (next(iter(page.values(name)), None) for name in (CPU, COMPILATION))
+        return cpu_s, compilation_s
 
     def resident_bytes(self) -> int:
         return round(self.metrics(RESIDENT).value(RESIDENT))

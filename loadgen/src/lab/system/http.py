@@ -29,6 +29,8 @@ COUNTER_DEADLINE_S = 2.0
 # The longest answer of a server is a recording of its JVM: 14,000 different stacks of 64 frames,
 # the most that Flight Recorder keeps of one.
 MOST_BYTES = 64 << 20
+# So much of an answer shows that a route works.
+BEGINNING_BYTES = 1 << 20
 # Toxiproxy refuses user agents that start with Mozilla/ (it guards against browsers).
 USER_AGENT = "concurrency-lab"
 
@@ -106,15 +108,25 @@ class Http:
         self._client.close()
 
     def ask(
-        self, part: str, method: str, url: str, deadline_s: float, most_bytes: int, **request: Any
+        self,
+        part: str,
+        method: str,
+        url: str,
+        deadline_s: float,
+        most_bytes: int,
+        cut: bool = False,
+        **request: Any,
     ) -> httpx.Response:
-        """The whole answer, whatever its status. Raises NoAnswer."""
+        """The whole answer, whatever its status; `cut`: of a longer one its beginning. Raises
+        NoAnswer."""
         self._network.call.until_s = time.monotonic() + deadline_s
         body = bytearray()
         try:
             with self._client.stream(method, url, timeout=deadline_s, **request) as answer:
                 for chunk in answer.iter_bytes():
                     body += chunk
+                    if len(body) > most_bytes and cut:
+                        break
                     if len(body) > most_bytes:
                         raise httpx.ReadError(f"it has more than {most_bytes} bytes")
         # httpx also lets through errors of idna, codecs and numbers.
@@ -143,6 +155,10 @@ class Part:
     ) -> httpx.Response:
         """The answer, whatever its status."""
         return self._http.ask(self.name, method, self.url + path, deadline_s, most_bytes, **request)
+
+    def beginning(self, path: str, deadline_s: float) -> httpx.Response:
+        """Of the answer on a path no more than BEGINNING_BYTES, whatever its status."""
+        return self.ask("GET", path, deadline_s, BEGINNING_BYTES, cut=True)
 
     def call(
         self,

@@ -5,6 +5,7 @@ import gzip
 import json
 import math
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from lab.errors import RawDataError
 from lab.judge.checks.data import damaged
 from lab.judge.checks.generator import generator_exhausted
+from lab.load.engines import pacer_output
 from lab.load.engines.pacer import LOAD, LOOK_BACK_S, OUTPUT, PACKED, Pacer, load_of
 from lab.load.engines.pacer_output import End, Head, Output, meant, read_output
 from lab.load.engines.pacer_reading import reading_of
@@ -31,6 +33,7 @@ from lab.model import (
     TrialPlan,
     error_share,
 )
+from lab.store.records import write_packed_lines
 from load.engines.conftest import plan
 from support import fakes
 from support.fakes import cells
@@ -334,6 +337,20 @@ def test_condensed_it_is_the_same_and_the_plain_file_is_gone(tmp_path: Path) -> 
     (tmp_path / PACKED).write_bytes(packed[:-20])
     with pytest.raises(RawDataError, match=PACKED):
         Pacer().read(OPENED, tmp_path)
+
+
+def test_the_plain_file_stays_if_the_condensed_one_reads_back_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(path: Path, lines: Iterable[Any]) -> None:
+        head, *more = lines
+        write_packed_lines(path, [{**head, "pacer": "other"}, *more])
+
+    monkeypatch.setattr(pacer_output, "write_packed_lines", other)
+    write(tmp_path, even())
+    with pytest.raises(RawDataError, match="does not read back as it was written"):
+        Pacer().read(OPENED, tmp_path)
+    assert (tmp_path / OUTPUT).exists()
 
 
 NO_FAILED = '"failed":{"sum_us":0,"max_us":0,"buckets":[]}'

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 from msgspec.structs import astuple
@@ -224,6 +225,29 @@ def test_what_wrk2_never_prints_is_refused(raw: Raw, old: str, new: str, problem
     assert problem in refuse_file(path)
 
 
+@pytest.mark.parametrize(
+    "capture", ["01b-healthy-U", "02c-mixed-10pct-503", "11-server-restart-midrun"]
+)
+def test_a_damaged_line_changes_no_figure(raw: Raw, capture: str) -> None:
+    path, random = raw(capture) / OUTPUT, Random(56)
+    whole, lines = parse(path), path.read_text().splitlines(keepends=True)
+    refused = 0
+    for number, line in enumerate(lines):
+        for _ in range(min(3, len(line) - 1)):
+            at = random.randrange(len(line) - 1)
+            damaged = f"{line[:at]}x{line[at + 1 :]}"
+            path.write_text("".join([*lines[:number], damaged, *lines[number + 1 :]]))
+            try:
+                found = parse(path)
+            except RawDataError:
+                refused += 1
+            else:
+                # Which makes the trial invalid.
+                uncalibrated = found.calibrations < found.threads
+                assert uncalibrated or found == whole, damaged
+    assert refused > 2 * len(lines)
+
+
 def refuse_file(path: Path) -> str:
     with pytest.raises(RawDataError) as refused:
         Wrk2().read(plan(), path.parent)
@@ -289,5 +313,5 @@ def test_a_thread_that_overslept_its_start_is_missed_by_its_sockets() -> None:
     # Fewer connections than are opened in that time: all of them, and half of one thread's.
     assert start_check(40, 2).least_sockets == 30
     assert start_check(7, 1).least_sockets == 4
-    # With more than that none is good.
-    assert (start_check(999, 2).most, start_check(1000, 2).most) == (12, 1)
+    # With more than that hardly one is good.
+    assert (start_check(999, 2).most, start_check(1000, 2).most) == (12, 3)

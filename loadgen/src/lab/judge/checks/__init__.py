@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 
 from lab.judge.checks import data, generator, load, machine, state, steady
-from lab.judge.checks.check import Check
+from lab.judge.checks.check import Check, problems
 from lab.judge.metrics import without_none
 from lab.judge.trial import Trial
 from lab.model import Judgement, Remark
@@ -33,6 +33,9 @@ def checks_of(modules: Iterable[ModuleType]) -> Iterator[Check]:
 CHECKS: Mapping[str, Check] = {
     check.code: check for modules in QUESTIONS.values() for check in checks_of(modules)
 }
+_REPEATABLE = {code for code, check in CHECKS.items() if check.repeatable}
+_SERVER_FAILED = {code for code, check in CHECKS.items() if check.server_failed}
+_LAB_DIFFERED = {code for code, check in CHECKS.items() if check.lab_differed}
 # With one of these the server is away, and what it did not answer follows from that.
 _AWAY = {state.jvm_restarted.code, state.server_gone.code, machine.machine_away.code}
 # With one of these the generator lacked a CPU.
@@ -45,7 +48,8 @@ def judge(trial: Trial) -> Judgement:
         return Judgement(without_none(trial.measurement.problem), trial.record.notes)
     findings = {code: remarks for code, check in CHECKS.items() if (remarks := _ask(check, trial))}
     _leave_symptoms_out(findings, trial)
-    reasons: list[Remark] = []
+    # The check of a problem in a stored run may be gone.
+    reasons = [remark for remark in problems(trial) if remark.code not in CHECKS]
     notes: list[Remark] = []
     for code, remarks in findings.items():
         (reasons if CHECKS[code].invalidates(trial) else notes).extend(remarks)
@@ -102,14 +106,14 @@ def by_accident(reasons: Iterable[Remark]) -> bool:
     and none would come again for certain. All others may follow from a machine that was away."""
     codes = {reason.code for reason in reasons}
     away = machine.machine_away.code in codes
-    return away or (bool(codes) and all(CHECKS[code].repeatable for code in codes))
+    return away or (bool(codes) and codes <= _REPEATABLE)
 
 
 def server_failures(reasons: Iterable[Remark]) -> tuple[Remark, ...]:
     """Those by which the server itself failed."""
-    return tuple(reason for reason in reasons if CHECKS[reason.code].server_failed)
+    return tuple(reason for reason in reasons if reason.code in _SERVER_FAILED)
 
 
 def lab_differed(reasons: Iterable[Remark]) -> bool:
     """True if the lab was not the planned one, so that the server may have failed for that."""
-    return any(CHECKS[reason.code].lab_differed for reason in reasons)
+    return any(reason.code in _LAB_DIFFERED for reason in reasons)

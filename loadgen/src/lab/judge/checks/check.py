@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from lab.judge import predict
 from lab.judge import trial as figures
+from lab.judge.metrics import without_none
 from lab.judge.trial import Trial
 from lab.model import Remark, Value
 
@@ -83,10 +84,14 @@ def stored(code: str, severity: Severity, when: str = "", **meaning: Any) -> Che
     return Check(code, severity, find, when, **meaning)
 
 
+def problems(trial: Trial) -> tuple[Remark, ...]:
+    """Why there is no reading, no snapshot after the load, or no warm server."""
+    record = trial.record
+    return without_none(trial.measurement.problem, record.after_problem, record.warmth.problem)
+
+
 def kept(trial: Trial) -> Iterator[Remark]:
     """What was known before any check: of the record, the warm-up and the reading."""
     record, reading = trial.record, trial.measurement.reading
-    single = (trial.measurement.problem, record.after_problem, record.warmth.problem)
-    yield from (remark for remark in single if remark is not None)
-    yield from (*record.unequal, *record.notes)
+    yield from (*problems(trial), *record.unequal, *record.notes)
     yield from reading.remarks if reading is not None else ()

@@ -148,7 +148,7 @@ def toxics_unwatched_briefly(trial: Trial) -> Found:
 
 @check("script-failed", "invalidates")
 def script_failed(trial: Trial) -> Found:
-    """A scripted step failed, or others changed toxics as well"""
+    """A scripted step failed"""
     for number, done in enumerate(trial.record.script, 1):
         if done.problem is not None:
             yield {"step": number, "change": done.change, "problem": done.problem}

@@ -156,7 +156,7 @@ class Inquiry:
                 continue
             if suspect in (None, named.bottleneck):
                 more = len(self.steps) < self.explain.steps and not change.takes
-                tied = self._behind(resources, after) if more and step.value else None
+                tied = self._behind(resources, after) if more and step.value is not None else None
                 if tied is None:
                     values = {"resources": ", ".join(resources), "answer": step.answer}
                     self._end(UNKNOWN, Remark("not-confirmed", values), *step.why)

@@ -226,10 +226,12 @@ def summed(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
 
 def pack(plain: Path) -> None:
     """The lines as they are, gzipped, in the place of the plain file. Raises RawDataError if they
-    are not whole, CannotWrite."""
-    read_output(plain)
+    are not whole, or do not read back alike, CannotWrite."""
+    output = read_output(plain)
     packed = plain.with_name(f"{plain.name}.gz")
     write_packed_lines(packed, map(msgspec.json.decode, _lines(plain)))
+    if read_output(packed) != output:
+        raise RawDataError(packed, None, "does not read back as it was written")
     with writing(plain):
         plain.unlink()
         sync(plain.parent)

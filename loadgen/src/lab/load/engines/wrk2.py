@@ -10,7 +10,7 @@ Its source (github.com/giltene/wrk2, src/wrk.c) and runs show what its output me
 * A thread that oversleeps its start opens all its connections at once, and sends in bursts for the
   whole run: its event loop (src/ae.c, aeProcessEvents) takes a first timer that is already late for
   one due in 999 ms (docs/method.md has figures). `start_check` finds them: half a second later the
-  thread has no socket. With many connections no start is a good one, and a note says so.
+  thread has no socket. With many connections hardly a start is good, and a note says so.
 * `-U` prints both spectra. Spectra are in milliseconds; the lines above them use us, ms, s, m.
 * "timeout N" counts stuck connections at every check, not requests: a note, never a count.
 * Of the "Socket errors", only "read" counts requests that were sent: their connection broke before
@@ -44,8 +44,9 @@ CLOSED_RATE_RPS = 10_000_000
 OUTPUT = "wrk2.txt"
 # Two of three starts went wrong at 400 connections on 2 cores; 12 in a row are 1 in 130.
 MOST_STARTS = 12
-# From so many connections on no start is a good one: it sends in bursts.
-BURSTS_FROM = 1000
+# From so many connections on no start was a good one on 2 cores. On more cores one may be, and each
+# try costs a second of every trial, so a few are made.
+BURSTS_FROM, MOST_BURSTS = 1000, 3
 # The latencies of errors are among those of answers, so at most this share of the answers may be
 # errors: a tenth of what p99 leaves above it. Quick or slow, they then move no percentile by more.
 MOST_MIXED = 0.001
@@ -60,16 +61,19 @@ _WHOLE = re.compile(
     r"Requests/sec: .*\nTransfer/sec: "
 )
 _SPECTRUM = re.compile(
-    r"HdrHistogram - (\w+) Latency[^#]*"
+    r"HdrHistogram - (\w+) Latency.*\n([^#]*)"
     r"#\[Mean +=\s+(-?nan|-?\d+\.\d+), StdDeviation.*\n"
     r"#\[Max +=\s+(\d+\.\d+), Total count +=\s+(\d+)\]"
 )
 _SUMMARY = re.compile(r"^ *(\d+\.\d+)% +(\d+\.\d+)(us|ms|s|m|h) *$", re.MULTILINE)
 _ROW = re.compile(r"^ +(\d+\.\d+) +([01]\.\d+) +\d+ +(?:\d+\.\d+|inf)$", re.MULTILINE)
 _SOCKET = re.compile(
-    r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$", re.MULTILINE
+    r"^ +Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$", re.MULTILINE
 )
-_STATUS = re.compile(r"Non-2xx or 3xx responses: (\d+)$", re.MULTILINE)
+_STATUS = re.compile(r"^ +Non-2xx or 3xx responses: (\d+)$", re.MULTILINE)
+_HEADS = r" +Detailed Percentile spectrum:| +Value +Percentile +TotalCount .*|"
+_IN_SPECTRUM = re.compile(f"{_HEADS}{_SUMMARY.pattern}|{_ROW.pattern}|")
+_IN_ERRORS = re.compile(f"{_SOCKET.pattern}|{_STATUS.pattern}")
 
 
 class Wrk2(Engine):
@@ -202,10 +206,21 @@ def parse(path: Path) -> Output:
     whole = _WHOLE.search(text)
     if whole is None:
         raise RawDataError(path, len(lines) or None, "is no whole output of wrk2")
-    spectra = {match[1]: _spectrum(match) for match in _SPECTRUM.finditer(whole["latencies"])}
+    matches = [*_SPECTRUM.finditer(whole["latencies"])]
+    for part, known in (
+        *((match[2], _IN_SPECTRUM) for match in matches),
+        (whole["errors"], _IN_ERRORS),
+    ):
+        for line in part.splitlines():
+            if not known.fullmatch(line):
+                raise RawDataError(path, None, f"unexpected {line.strip()!r}")
+    spectra = {match[1]: _spectrum(match) for match in matches}
     recorded, uncorrected = spectra.get("Recorded"), spectra.get("Uncorrected")
     if recorded is None:
         raise RawDataError(path, None, "has no Recorded Latency (run with -L)")
+    # Each ends with three lines of this kind.
+    if whole["latencies"].count("#[") != 3 * len(spectra):
+        raise RawDataError(path, None, "has a spectrum that is not whole")
     if any(not each.rows or (each.count and math.isnan(each.mean_ms)) for each in spectra.values()):
         raise RawDataError(path, None, "has a spectrum without rows, or without a mean")
     if uncorrected is not None and recorded.count != uncorrected.count:
@@ -236,9 +251,9 @@ def _spectrum(match: re.Match[str]) -> Spectrum:
             for percent, value, unit in summary
         ),
         rows=tuple((float(share), float(ms)) for ms, share in _ROW.findall(match[0])),
-        mean_ms=float(match[2]),
-        max_ms=float(match[3]),
-        count=int(match[4]),
+        mean_ms=float(match[3]),
+        max_ms=float(match[4]),
+        count=int(match[5]),
     )
 
 
@@ -299,7 +314,7 @@ def start_check(concurrency: int, threads: int) -> StartCheck:
     return StartCheck(
         after_s=START_CHECK_S,
         least_sockets=math.ceil((threads - 0.5) * each),
-        most=MOST_STARTS if concurrency < BURSTS_FROM else 1,
+        most=MOST_STARTS if concurrency < BURSTS_FROM else MOST_BURSTS,
         why=load.wrk2_bursts.remark(),
     )
 
