@@ -46,6 +46,7 @@ async def test_a_trial_is_marked_and_probed_until_it_is_deleted(scene: Scene) ->
     for outcome in ("ok", "http_error", "timeout", "error"):
         labels = f'mode="open",outcome="{outcome}",{where},source="probe"'
         assert f"lab_client_requests_total{{{labels}}} 0.0" in found
+    assert (await scene.driver.get("/trial")).json()["trial"] == "t1"
     # A closed one offers nothing.
     await announce(scene, mode="closed", offered_rps=None)
     assert "lab_trial_offered_rps{" not in await metrics(scene)
@@ -53,6 +54,7 @@ async def test_a_trial_is_marked_and_probed_until_it_is_deleted(scene: Scene) ->
     assert (await scene.driver.delete("/trial")).status_code == 204
     assert not tasks("probe")
     assert "lab_trial_info{" not in await metrics(scene)
+    assert (await scene.driver.get("/trial")).status_code == 404
 
 
 HEADER = b'{"pacer": "1.0.0", "format": 1, "load": {"warmup_s": 2, "connections": 200}}'

@@ -2,7 +2,7 @@
 
 * GET /metrics     Prometheus text
 * GET /health      503 when a background task has died
-* PUT /trial       announce or refresh a trial (lab.system.agent.Trial)
+* PUT /trial       announce or refresh a trial (lab.system.agent.Trial); GET shows it, or 404
 * DELETE /trial    the trial is over: the probe stops, the marks go
 * PUT /load        lines of the load's engine; 409 while no trial runs
 * PUT /attention   a driver measures these servers (lab.system.agent.Attention)
@@ -96,6 +96,7 @@ class Agent:
         return [
             Route("/metrics", self._show_metrics),
             Route("/health", self._show_health),
+            Route("/trial", self._show_trial, methods=["GET"]),
             Route("/trial", self._announce_trial, methods=["PUT"]),
             Route("/trial", self._end_trial, methods=["DELETE"]),
             Route("/load", self._take_lines, methods=["PUT"]),
@@ -113,6 +114,10 @@ class Agent:
         if self._task is None or self._task.done() or self._probe.is_broken:
             return Json({"status": "down", "reason": "a background task ended"}, 503)
         return Json({"status": "up"})
+
+    async def _show_trial(self, _: Request) -> Response:
+        trial = self.trial
+        return Response(status_code=404) if trial is None else Json(trial)
 
     async def _announce_trial(self, request: Request) -> Response:
         trial = await decoded(request, Trial)
