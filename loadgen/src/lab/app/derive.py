@@ -28,17 +28,15 @@ from lab.model import (
     Finding,
     NotFound,
     Observation,
-    PerConnection,
     Remark,
     Snapshot,
-    Sustained,
     TrialPlan,
 )
 from lab.model.host_facts import cores_of, host_id
 from lab.model.knobs import IMAGE
 from lab.report import answers, comparison, index, markdown, page, remarks, words
 from lab.report.page.over_time import over_time
-from lab.report.result import Recorded, Result, Trial
+from lab.report.result import Recorded, Result, Trial, is_answered
 from lab.store import csv, jsonl, manifest, recording
 from lab.store.manifest import Manifest
 from lab.store.records import json_text, write_text, writing
@@ -134,7 +132,6 @@ def judged(run_dir: Path, engines: Sequence[Engine]) -> Judged:
     kind = kind_of(experiment)
     outcome = Outcome(experiment, rows, run_dir, verdicts, cores_of(record.host))
     findings = (*_findings(kind, outcome), *drift(rows, outcome.cpus))
-    searched = any(isinstance(finding, Sustained | PerConnection) for finding in findings)
     result = Result(
         manifest=measured,
         title=kind.title,
@@ -143,7 +140,7 @@ def judged(run_dir: Path, engines: Sequence[Engine]) -> Judged:
         verdicts=verdicts,
         findings=findings,
         # Servers that are searched have few loads in common: the answers compare them.
-        comparisons=() if kind.changes_lab or searched else lanes(rows),
+        comparisons=() if kind.changes_lab or is_answered(findings) else lanes(rows),
         notes=[(trial.row.trial, note) for trial in trials for note in trial.judgement.notes],
         unfinished=(*unfinished, *unreadable),
         recorded=_recorded_trials(measured, run_dir, engines, trials),

@@ -14,7 +14,6 @@ from lab.model.verdict import AS_IT_IS, Condition
 Mode = Literal["open", "closed"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 Arrivals = Literal["constant", "poisson"]
-ARRIVALS: tuple[Arrivals, ...] = get_args(Arrivals)
 # What the connections of a held load do while the memory is read: nothing after an answer, or wait
 # for one.
 Hold = Literal["idle", "in-flight"]

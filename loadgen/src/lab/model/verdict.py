@@ -52,8 +52,6 @@ class Condition(Record):
 
 
 AS_IT_IS = Condition()
-# The word for what follows from measurements at another load.
-EXTRAPOLATED = "extrapolated"
 # What no measured waiting covers; also the part of a request's time that no part of the lab saw.
 UNEXPLAINED = "unexplained"
 

@@ -102,6 +102,10 @@ def loads(rows: Sequence[Row], verdicts: Mapping[str, Verdict]) -> tuple[Load, .
     )
 
 
+def is_answered(findings: Sequence[Finding]) -> bool:
+    return any(isinstance(finding, Sustained | PerConnection) for finding in findings)
+
+
 @dataclass(frozen=True)
 class Result:
     """`title` is what the run's trials are. `changes_lab`: the lab was changed from trial to trial
@@ -143,7 +147,7 @@ class Result:
     @property
     def answered(self) -> bool:
         """True if findings of one line each answer the question, and the loads need no table."""
-        return any(isinstance(finding, Sustained | PerConnection) for finding in self.findings)
+        return is_answered(self.findings)
 
     @property
     def limits(self) -> Mapping[str, float] | None:

@@ -55,13 +55,25 @@ class Bench:
     async def sent(self, sends: int, trial: Trial, see: Callable[[], object] = str) -> object:
         self.clock.stop_after = sends
         self.probe.start(trial)
-        while self.clock.waits <= sends or (self.real and self.value("requests_in_flight")):
+        while self.clock.waits <= sends or (self.real and self.ended < sends):
             await asyncio.sleep(0)
-        await asyncio.sleep(0.01)
+        await self.settled()
         seen = see()
         self.probe.stop()
-        await asyncio.sleep(0.01)
+        await self.settled()
         return seen
+
+    @property
+    def ended(self) -> float:
+        """Requests of which it is known how they ended."""
+        outcomes = ("ok", "http_error", "timeout", "error")
+        return sum(self.value("requests_total", outcome=each) or 0.0 for each in outcomes)
+
+    @staticmethod
+    async def settled() -> None:
+        """Every task that is ready has run, and what follows from it in this loop."""
+        for _ in range(50):
+            await asyncio.sleep(0)
 
     def value(self, name: str, **labels: str) -> float | None:
         return value_of(self.metrics, f"lab_client_{name}", source="probe", **labels)
